@@ -1,0 +1,674 @@
+//! What happened in a run: versioned, serialised facts without any display policy (EXECUTION §11).
+//!
+//! The log is a sequence of these, one a line. Everything shown or resumed is a fold of them
+//! ([`crate::history`]). Unaware of files and clocks: `store` writes lines, the driver reads the clock.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::ir::{Millis, Usd};
+use crate::source::Text;
+
+/// The version of the log. A reader refuses one that it does not know.
+pub const VERSION: u32 = 1;
+
+/// A JSON value as the text that a task wrote, digit for digit.
+pub type Raw = Arc<RawValue>;
+
+/// One event, as the log holds it.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Its number; the first is 1, without gaps.
+    pub seq: u64,
+    /// Milliseconds since 1970 in UTC, for people.
+    pub at: i64,
+    /// Milliseconds of unsuspended time in this sitting: all arithmetic uses these.
+    pub t: Millis,
+    /// What happened.
+    pub body: Body,
+}
+
+/// Defines [`Body`] and the names of its kinds, so that the two cannot disagree.
+macro_rules! bodies {
+    ($($(#[$doc:meta])* $kind:literal $name:ident),* $(,)?) => {
+        /// What happened, by kind.
+        #[derive(Clone, Debug)]
+        pub enum Body {
+            $($(#[$doc])* $name($name),)*
+        }
+
+        impl Body {
+            /// Every kind, as the log names it.
+            pub const KINDS: &[&str] = &[$($kind),*];
+
+            /// The kind, as the log names it.
+            #[must_use]
+            pub const fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => $kind,)*
+                }
+            }
+
+            /// The fields, as a JSON object.
+            ///
+            /// # Errors
+            /// None in practice: every field can be written.
+            pub fn to_json(&self) -> serde_json::Result<String> {
+                match self {
+                    $(Self::$name(body) => serde_json::to_string(body),)*
+                }
+            }
+
+            /// Reads the fields of an event of `kind` out of its line. `Ok(None)` for an unknown kind.
+            ///
+            /// # Errors
+            /// If a field is missing or of another type.
+            pub fn from_json(kind: &str, line: &str) -> serde_json::Result<Option<Self>> {
+                Ok(Some(match kind {
+                    $($kind => Self::$name(serde_json::from_str(line)?),)*
+                    _ => return Ok(None),
+                }))
+            }
+        }
+
+        $(impl From<$name> for Body {
+            fn from(body: $name) -> Self {
+                Self::$name(body)
+            }
+        })*
+    };
+}
+
+bodies! {
+    /// A run exists.
+    "run_started" RunStarted,
+    /// Nothing refused it.
+    "plan_admitted" PlanAdmitted,
+    /// A fan-out has its instances.
+    "instances_named" InstancesNamed,
+    /// An attempt is about to start.
+    "attempt_started" AttemptStarted,
+    /// An attempt ended, was graded, and its files and promises were looked at.
+    "attempt_ended" AttemptEnded,
+    /// A verifier of an attempt or a gate of the plan has spoken.
+    "verifier_ended" VerifierEnded,
+    /// Another attempt follows after a wait.
+    "retry_scheduled" RetryScheduled,
+    /// A time that the scheduler waited for has come.
+    "timer_fired" TimerFired,
+    /// A task, or an instance, has its status.
+    "task_settled" TaskSettled,
+    /// A review or repair round begins.
+    "round_started" RoundStarted,
+    /// A machine goes to a node.
+    "node_entered" NodeEntered,
+    /// A person is asked.
+    "gate_asked" GateAsked,
+    /// A person, or a timeout, answered.
+    "gate_answered" GateAnswered,
+    /// Something to know that changes no status.
+    "warning" Warning,
+    /// Nothing more is dispatched; the first one decides exit and verdict.
+    "halted" Halted,
+    /// `plan stop`.
+    "stop_requested" StopRequested,
+    /// A signal, or a log that cannot be written.
+    "interrupted" Interrupted,
+    /// The sitting goes on.
+    "alive" Alive,
+    /// Another sitting of the run begins.
+    "run_resumed" RunResumed,
+    /// The run has its exit and verdict.
+    "run_ended" RunEnded,
+}
+
+/// How a task settled (EXECUTION §2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Ran, kept its promises, was accepted; or was done already.
+    Pass,
+    /// As `pass`, with less than asked.
+    Partial,
+    /// Its condition did not hold, or what it joins was not taken.
+    NotTaken,
+    /// Ran and measured a failure.
+    Fail,
+    /// Declared itself skipped, or is advisory and unrunnable here.
+    Skipped,
+    /// The infrastructure failed and its retries are spent.
+    Transport,
+    /// Never ran.
+    Blocked,
+    /// Nothing ran.
+    Truncated,
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Self; 8] = [
+        Self::Pass,
+        Self::Partial,
+        Self::NotTaken,
+        Self::Fail,
+        Self::Skipped,
+        Self::Transport,
+        Self::Blocked,
+        Self::Truncated,
+    ];
+
+    /// Whether it holds for the verdict.
+    #[must_use]
+    pub const fn holds(self) -> bool {
+        match self {
+            Self::Pass | Self::Partial | Self::NotTaken => true,
+            Self::Fail | Self::Skipped | Self::Transport | Self::Blocked | Self::Truncated => false,
+        }
+    }
+
+    /// Whether a join counts it as passed.
+    #[must_use]
+    pub const fn passes(self) -> bool {
+        match self {
+            Self::Pass | Self::Partial => true,
+            Self::NotTaken
+            | Self::Fail
+            | Self::Skipped
+            | Self::Transport
+            | Self::Blocked
+            | Self::Truncated => false,
+        }
+    }
+
+    /// The word in the log and the status document.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Partial => "partial",
+            Self::NotTaken => "not_taken",
+            Self::Fail => "fail",
+            Self::Skipped => "skipped",
+            Self::Transport => "transport",
+            Self::Blocked => "blocked",
+            Self::Truncated => "truncated",
+        }
+    }
+}
+
+/// How a run ended (EXECUTION §2). `waiting` and `interrupted` are states, not exits that are logged as
+/// final; `waiting` is shown as an exit all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// Everything settled and holds.
+    Completed,
+    /// A main task declared `complete`.
+    Concluded,
+    /// A required main task does not hold.
+    Failed,
+    /// A required acceptance gate does not hold.
+    Unaccepted,
+    /// The money ceiling.
+    CostCeiling,
+    /// The time ceiling.
+    TimeCeiling,
+    /// The ceiling on attempts.
+    StepCeiling,
+    /// A required main task cannot run here.
+    Truncated,
+    /// `plan stop`.
+    Stopped,
+    /// Only a person's answer can move it.
+    Waiting,
+    /// A bug: nothing runs, nothing is ready, something has not settled.
+    Stuck,
+}
+
+impl Exit {
+    /// The word in the log and the status document.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Concluded => "concluded",
+            Self::Failed => "failed",
+            Self::Unaccepted => "unaccepted",
+            Self::CostCeiling => "cost_ceiling",
+            Self::TimeCeiling => "time_ceiling",
+            Self::StepCeiling => "step_ceiling",
+            Self::Truncated => "truncated",
+            Self::Stopped => "stopped",
+            Self::Waiting => "waiting",
+            Self::Stuck => "stuck",
+        }
+    }
+}
+
+/// Whether the run's work holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Every required main task and gate holds.
+    Valid,
+    /// One does not.
+    Invalid,
+}
+
+impl Verdict {
+    /// The word in the log and the status document.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// Why a task never ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// What kind of reason.
+    pub reason: BlockedReason,
+    /// The task that is the reason: the dependency, or the required task that failed.
+    pub task: Option<Text>,
+}
+
+/// What kind of reason blocked a task (EXECUTION §14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockedReason {
+    /// Its join cannot be met.
+    Dependency,
+    /// A required task failed.
+    RequiredFailure,
+    /// The money ceiling.
+    CostCeiling,
+    /// The time ceiling.
+    TimeCeiling,
+    /// The ceiling on attempts.
+    StepCeiling,
+    /// `plan stop`.
+    Stopped,
+    /// Its inputs or files could not be prepared.
+    Staging,
+    /// A required gate does not hold.
+    Unaccepted,
+}
+
+/// The ceilings in force (EXECUTION §10).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ceilings {
+    /// Money.
+    pub usd: Option<Usd>,
+    /// Time, in milliseconds.
+    pub time_ms: Option<Millis>,
+    /// Attempts.
+    pub steps: Option<u64>,
+}
+
+/// `run_started`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// The run's name.
+    pub run: Text,
+    /// The plan's name.
+    pub plan: Text,
+    /// The log's version: [`VERSION`].
+    pub log: u32,
+    /// The program's version.
+    pub version: Text,
+}
+
+/// `plan_admitted`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PlanAdmitted {
+    /// How many tasks the plan has.
+    pub tasks: u64,
+    /// The capabilities that the machine declares.
+    pub caps: Vec<Text>,
+    /// The ceilings in force: the lower of plan and operator.
+    pub ceilings: Ceilings,
+    /// Whether the operator asked to go on after a required failure.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub keep_going: bool,
+}
+
+/// `instances_named`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct InstancesNamed {
+    /// The mapped task.
+    pub task: Text,
+    /// The names of its elements, in the list's order.
+    pub keys: Vec<Text>,
+}
+
+/// `attempt_started`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AttemptStarted {
+    /// Its number, over all sittings; names its streams.
+    pub attempt: u32,
+    /// The task, `task[element]` for an instance.
+    pub task: Text,
+    /// Which attempt of this task in this round, from 1; interrupted ones are not counted.
+    pub nth: u32,
+    /// The round, from 1.
+    #[serde(skip_serializing_if = "is_one", default = "one")]
+    pub round: u32,
+    /// The random token that marks its processes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub token: Option<Text>,
+}
+
+/// How one attempt came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// It passed, promises included.
+    Pass,
+    /// It declared `partial`, which its task allows.
+    Partial,
+    /// It measured a failure.
+    Fail,
+    /// It declared itself skipped.
+    Skipped,
+    /// The infrastructure failed.
+    Transport,
+    /// It asked for another attempt.
+    Retry,
+    /// It could not be prepared.
+    Blocked,
+    /// We ended it for an interruption: it does not count, and the task is pending again on resume.
+    Interrupted,
+}
+
+/// `attempt_ended`: result, grade, cost, declared status, captured files and promises in one event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AttemptEnded {
+    /// Its number.
+    pub attempt: u32,
+    /// The task.
+    pub task: Text,
+    /// How it came out.
+    pub grade: Grade,
+    /// One line for people.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub note: Option<Text>,
+    /// The result, or the reading that a failure keeps. None where there was no object.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub output: Option<Raw>,
+    /// The last line of standard output that was not empty.
+    #[serde(skip_serializing_if = "Text::is_empty", default)]
+    pub last_line: Text,
+    /// What it spent.
+    #[serde(skip_serializing_if = "Usd::is_zero", default)]
+    pub cost_usd: Usd,
+    /// Its captured files.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub files: Option<FileSet>,
+    /// How long its own process ran.
+    pub duration_ms: Millis,
+    /// Whether it passed without running (`done_when`).
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub done_already: bool,
+    /// The ceiling that ended it, where one did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ended_by: Option<EndedBy>,
+}
+
+/// Why we ended an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// Its own timeout.
+    Timeout,
+    /// The run's time ceiling.
+    TimeCeiling,
+    /// `plan stop`.
+    Stop,
+    /// `--kill-on-failure`.
+    Failure,
+    /// `--log-limit`.
+    LogLimit,
+    /// A signal to the executor, or its log could not be written.
+    Interruption,
+}
+
+/// A captured file set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSet {
+    /// The digest of its manifest, which names it in `files/`.
+    pub manifest: Text,
+    /// Its paths, in the order declared.
+    pub paths: Vec<Text>,
+    /// How many bytes in all.
+    pub bytes: u64,
+}
+
+/// `verifier_ended`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct VerifierEnded {
+    /// The attempt, for a check inside a task.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub attempt: Option<u32>,
+    /// The task, for a check inside a task.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub task: Option<Text>,
+    /// The verifier.
+    pub verifier: Text,
+    /// Whether it accepted.
+    pub pass: bool,
+    /// How it failed (EXECUTION §9).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mode: Option<VerifierMode>,
+    /// What it said.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub detail: Option<Text>,
+    /// The fingerprint of the gates.
+    pub gates: Text,
+}
+
+/// How a verifier failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifierMode {
+    /// It ran and said no.
+    Rejected,
+    /// It failed itself.
+    Error,
+    /// Ended by a signal.
+    Crashed,
+    /// Out of time.
+    Timeout,
+    /// No such program, file or verifier.
+    Missing,
+}
+
+/// `retry_scheduled`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RetryScheduled {
+    /// The task.
+    pub task: Text,
+    /// The attempt that has to be made up for.
+    pub attempt: u32,
+    /// How long to wait.
+    pub after_ms: Millis,
+}
+
+/// `timer_fired`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TimerFired {
+    /// Which time came.
+    pub timer: Timer,
+    /// The task that waited, for a retry or a gate.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub task: Option<Text>,
+}
+
+/// What the scheduler waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timer {
+    /// The wait before another attempt.
+    Retry,
+    /// The time ceiling, less the reserve while the main graph runs.
+    Ceiling,
+    /// The reserve is spent as well.
+    Reserve,
+    /// A gate's timeout.
+    Gate,
+}
+
+/// `task_settled`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TaskSettled {
+    /// The task, `task[element]` for an instance.
+    pub task: Text,
+    /// Its status.
+    pub status: Status,
+    /// One line for people.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub note: Option<Text>,
+    /// Why it never ran.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub blocked: Option<Blocked>,
+    /// The result of a task that the engine itself answers (`route` with a source, `top_k`, a gate).
+    /// What an attempt wrote is in its own event; a fold is derived.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub output: Option<Raw>,
+}
+
+/// `round_started`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RoundStarted {
+    /// The reviewer, or none for a repair of the plan.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reviewer: Option<Text>,
+    /// The round, from 2.
+    pub round: u32,
+    /// The tasks that run again.
+    pub tasks: Vec<Text>,
+    /// The gates that sent them back, for a repair of the plan.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub gates: Vec<Text>,
+}
+
+/// `node_entered`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NodeEntered {
+    /// The machine.
+    pub task: Text,
+    /// The node, or `exit`.
+    pub node: Text,
+    /// Which visit of the node, from 1.
+    pub visit: u32,
+}
+
+/// `gate_asked`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GateAsked {
+    /// The gate, or a task whose interrupted attempt has to be answered for.
+    pub task: Text,
+    /// The question.
+    pub ask: Text,
+    /// The answers.
+    pub options: Vec<Text>,
+}
+
+/// `gate_answered`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GateAnswered {
+    /// What was asked.
+    pub task: Text,
+    /// The answer.
+    pub answer: Text,
+    /// Who answered.
+    pub by: Text,
+    /// A result given with the answer (`plan answer RUN TASK pass --result JSON`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub result: Option<Raw>,
+}
+
+/// `warning`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Warning {
+    /// The task, where it is about one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub task: Option<Text>,
+    /// One line for people.
+    pub message: Text,
+}
+
+/// `halted`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Halted {
+    /// The exit that this leads to.
+    pub exit: Exit,
+    /// The task that caused it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub task: Option<Text>,
+    /// One line for people.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub note: Option<Text>,
+}
+
+/// `stop_requested`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StopRequested {
+    /// Who asked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub by: Option<Text>,
+}
+
+/// `interrupted`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Interrupted {
+    /// `INT`, `TERM`, or what could not be written.
+    pub by: Text,
+}
+
+/// `alive`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Alive {}
+
+/// `run_resumed`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunResumed {
+    /// Whether an ended run is open again.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub reopened: bool,
+    /// The task of `--from`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub from: Option<Text>,
+    /// The tasks that had settled and are pending again; an instance, or a whole task with its instances.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub again: Vec<Text>,
+    /// The capabilities that the machine declares now.
+    pub caps: Vec<Text>,
+    /// The ceilings in force from here.
+    pub ceilings: Ceilings,
+    /// Whether the operator asked to go on after a required failure.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub keep_going: bool,
+}
+
+/// `run_ended`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunEnded {
+    /// How. `waiting` ends a sitting, not the run.
+    pub exit: Exit,
+    /// Whether the work holds; none yet while it waits.
+    pub verdict: Option<Verdict>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_one(n: &u32) -> bool {
+    *n == 1
+}

@@ -1,0 +1,2 @@
+//! Decides and drives a run of a valid plan.
+pub mod ports;

@@ -1,0 +1,261 @@
+//! What a run needs from outside, as traits: who writes, who runs, what time it is.
+//!
+//! The driver and the attempts call these; `store`, `runner`, `workspace` and `cli` stand behind them,
+//! and tests put stubs there. Unaware of tokio: a future is a plain boxed one, and whatever happens
+//! elsewhere is posted as a [`Notice`].
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::event::{Body, Event, FileSet, Raw};
+use crate::history::History;
+use crate::ir::Millis;
+use crate::source::Text;
+
+/// A boxed future.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// How a port tells the driver of something; may be called from any thread.
+pub type Post = Arc<dyn Fn(Notice) + Send + Sync>;
+
+/// What a port tells the driver.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// Events up to this number are on disk.
+    Synced(u64),
+    /// The log could not be written or synced; it is never tried again (EXECUTION §11).
+    LogFailed(LogFailed),
+    /// A signal to the executor: `INT` or `TERM`.
+    Signal(Text),
+    /// Somebody put a request into `control/`.
+    Request(Request),
+}
+
+/// The log could not be written: the path and the cause, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFailed {
+    /// Which file.
+    pub path: Utf8PathBuf,
+    /// Why.
+    pub cause: String,
+}
+
+/// A request to the process that runs a run.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// `plan stop`.
+    Stop {
+        /// Who asked.
+        by: Option<Text>,
+    },
+    /// `plan answer`.
+    Answer {
+        /// The gate or task.
+        task: Text,
+        /// The answer.
+        answer: Text,
+        /// Who answered.
+        by: Text,
+        /// A result given with it.
+        result: Option<Raw>,
+    },
+}
+
+/// Where events go (EXECUTION §11).
+pub trait Log: Send {
+    /// Tells where to post [`Notice::Synced`] and [`Notice::LogFailed`].
+    fn connect(&mut self, post: Post);
+
+    /// Writes an event and returns it with its number. It is not on disk yet.
+    ///
+    /// # Errors
+    /// If it could not be written; nothing more may be appended then.
+    fn append(&mut self, at: i64, t: Millis, body: Body) -> Result<Event, LogFailed>;
+
+    /// Asks that everything up to `seq` be on disk soon.
+    fn sync(&mut self, seq: u64);
+
+    /// Up to which event everything is known to be on disk.
+    fn synced(&self) -> u64;
+}
+
+/// Inputs, streams and captured files below the run directory (EXECUTION §7, §11).
+pub trait Files: Send + Sync {
+    /// The paths of an attempt's streams and result. Creates nothing.
+    fn attempt(&self, attempt: u32) -> AttemptPaths;
+
+    /// The file that holds these inputs; equal inputs share one.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn inputs(&self, json: &str) -> std::io::Result<Utf8PathBuf>;
+
+    /// A directory with these sets, read-only; one shared empty directory where there are none.
+    ///
+    /// # Errors
+    /// If content is missing or does not have its digest: the note names it.
+    fn stage(&self, sets: &[Staged]) -> Result<Staging, String>;
+
+    /// What the declared paths look like before an attempt.
+    fn fingerprint(&self, root: &Utf8Path, paths: &[Text]) -> Fingerprints;
+
+    /// Takes the declared paths after an attempt that passed: all of them, or a problem that names what
+    /// is missing or what bound is passed. `root` confines: no symbolic link in any component.
+    ///
+    /// # Errors
+    /// The problem, as one clause for the note.
+    fn capture_pass(&self, root: &Utf8Path, paths: &[Text]) -> Result<FileSet, String>;
+
+    /// Takes the declared paths after an attempt that failed: those that it wrote itself, whole or not at
+    /// all. `Ok(None)` where it wrote none.
+    ///
+    /// # Errors
+    /// The problem, as one clause that is added to the note.
+    fn capture_fail(
+        &self,
+        root: &Utf8Path,
+        paths: &[Text],
+        before: &Fingerprints,
+    ) -> Result<Option<FileSet>, String>;
+
+    /// The captured content of one path of a set.
+    ///
+    /// # Errors
+    /// If it is missing or does not have its digest.
+    fn read(&self, set: &FileSet, path: &str) -> Result<Vec<u8>, String>;
+}
+
+/// Where an attempt's streams and result are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptPaths {
+    /// Standard output.
+    pub stdout: Utf8PathBuf,
+    /// Standard error.
+    pub stderr: Utf8PathBuf,
+    /// Where the result may be written.
+    pub result: Utf8PathBuf,
+}
+
+/// A set to stage, and the name of its directory below `PLAN_FILES`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Staged {
+    /// `task`, or `task[element]` with the element encoded.
+    pub directory: Text,
+    /// The set.
+    pub set: FileSet,
+}
+
+/// Staged files.
+#[derive(Clone, Debug)]
+pub struct Staging {
+    /// `PLAN_FILES`.
+    pub directory: Utf8PathBuf,
+    /// What had to be made anew.
+    pub warnings: Vec<Text>,
+}
+
+/// What declared paths looked like before an attempt; what it holds is the store's business.
+#[derive(Clone, Debug, Default)]
+pub struct Fingerprints(pub Vec<Option<[u64; 8]>>);
+
+/// Where a process runs.
+pub trait Runner: Send + Sync {
+    /// Starts a process in a group of its own, standard input from nothing, both streams opened for
+    /// appending.
+    ///
+    /// # Errors
+    /// If it cannot be started: transport (EXECUTION §5).
+    fn start(&self, start: &Start) -> Result<Box<dyn Process>, String>;
+}
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// The task, `task[element]` for an instance.
+    pub task: Text,
+    /// The attempt's number.
+    pub attempt: u32,
+    /// Which attempt of this task in this round, from 1.
+    pub nth: u32,
+    /// The round, from 1.
+    pub round: u32,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// The variables on top of the operator's environment.
+    pub env: Vec<(Text, String)>,
+    /// Variables of the operator's environment that it does not get, besides `PLAN_*`.
+    pub withheld: Vec<Text>,
+    /// Its working directory.
+    pub cwd: Utf8PathBuf,
+    /// Its streams and its result.
+    pub paths: AttemptPaths,
+    /// The random token that marks its processes.
+    pub token: Text,
+}
+
+/// A process that was started.
+pub trait Process: Send {
+    /// Waits until the process itself has ended, without reaping it.
+    fn ended(&mut self) -> Boxed<'_, ()>;
+
+    /// Asks the whole tree to end.
+    fn terminate(&mut self);
+
+    /// Ends the whole tree at once.
+    fn kill(&mut self);
+
+    /// Once the process itself has ended: ends what it left running, reaps it, and says how it ended.
+    fn finish(self: Box<Self>) -> Boxed<'static, Ended>;
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// How.
+    pub how: How,
+    /// How long it ran.
+    pub duration: Millis,
+}
+
+/// Exit code or signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It exited.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+}
+
+/// Where files live (EXECUTION §8).
+pub trait Workspace: Send + Sync {
+    /// The directory that a task runs in, before its `cwd`.
+    fn root(&self) -> &Utf8Path;
+}
+
+/// What time it is. Unsuspended and monotonic: a suspended machine spends none (EXECUTION §5).
+pub trait Clock: Send + Sync {
+    /// Time since the sitting began.
+    fn now(&self) -> Millis;
+
+    /// Milliseconds since 1970 in UTC, for people.
+    fn utc(&self) -> i64;
+
+    /// Waits until [`Clock::now`] is at least `t`.
+    fn until(&self, t: Millis) -> Boxed<'static, ()>;
+
+    /// Tells a clock that jumps to its next timer that real work is in flight (`true`) or is over
+    /// (`false`): it jumps only while none is (EXECUTION §15). Calls nest.
+    fn busy(&self, _busy: bool) {}
+}
+
+/// Who shows a run while it happens.
+pub trait Reporter: Send {
+    /// An event was written and folded in.
+    fn event(&mut self, event: &Event, history: &History);
+
+    /// Time passed without an event; the driver calls this about ten times a second while attempts run.
+    fn tick(&mut self, _history: &History, _now: Millis) {}
+}

@@ -1,0 +1,443 @@
+//! What a log says: one row a task, folded from events by one function, [`History::apply`].
+//!
+//! The scheduler decides on these rows, and every report, status and resume shows them, so that no two
+//! can disagree (EXECUTION §1). Unaware of what should happen next, and of files and clocks.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+use serde_json::value::RawValue;
+
+use crate::event::{
+    AttemptEnded, Blocked, Body, Ceilings, Event, FileSet, GateAnswered, GateAsked, Grade, Halted, Raw,
+    RunEnded, Status, VerifierEnded, Warning,
+};
+use crate::ir::{Millis, Usd, dump};
+use crate::source::Text;
+
+/// The state of a run, as its log tells it. Whether somebody still runs it, only its lock tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// A sitting has begun and not ended.
+    #[default]
+    Running,
+    /// The sitting ended because only a person's answer can move the run.
+    Waiting,
+    /// The sitting ended by a signal.
+    Interrupted,
+    /// The run has its exit and verdict.
+    Ended,
+}
+
+/// The fold of a log.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// The run's name.
+    pub run: Text,
+    /// The plan's name.
+    pub plan: Text,
+    /// The number of the last event.
+    pub seq: u64,
+    /// Unsuspended time of this sitting at the last event.
+    pub t: Millis,
+    /// Time of earlier sittings.
+    pub elapsed_before: Millis,
+    /// How many sittings have begun.
+    pub sittings: u32,
+    /// The capabilities that the machine declares.
+    pub caps: Vec<Text>,
+    /// The ceilings in force.
+    pub ceilings: Ceilings,
+    /// Whether the operator asked to go on after a required failure.
+    pub keep_going: bool,
+    /// What was spent, in all sittings.
+    pub spent: Usd,
+    /// Attempts started, in all sittings.
+    pub steps: u64,
+    /// The number of the last attempt.
+    pub last_attempt: u32,
+    /// The first halt.
+    pub halted: Option<Halted>,
+    /// Whether `plan stop` came.
+    pub stop_requested: bool,
+    /// What interrupted this sitting.
+    pub interrupted: Option<Text>,
+    /// How the run, or its last sitting, ended.
+    pub ended: Option<RunEnded>,
+    /// Warnings, oldest first.
+    pub warnings: Vec<Warning>,
+    /// The plan's acceptance gates that have spoken, by name: the latest verdict of each.
+    pub gates: IndexMap<Text, VerifierEnded>,
+    /// One row a task, in declaration order.
+    pub rows: Vec<Row>,
+    index: FxHashMap<Text, usize>,
+}
+
+/// What happened to one task, or to one instance of a mapped one.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// The task; of an instance, the element.
+    pub name: Text,
+    /// How it settled, once it has.
+    pub settled: Option<Settled>,
+    /// The attempt in flight.
+    pub running: Option<u32>,
+    /// Attempts that ended, of this round; interrupted ones are left out.
+    pub attempts: u32,
+    /// The round, from 1.
+    pub round: u32,
+    /// What its attempts spent.
+    pub cost: Usd,
+    /// Whether it waits before another attempt.
+    pub retrying: bool,
+    /// The attempt that ended last, interrupted ones left out.
+    pub last: Option<Arc<AttemptEnded>>,
+    /// Whether an attempt of it was cut off by a crash or a signal, and nothing followed yet.
+    pub cut_off: bool,
+    /// The instances of a mapped task, in the list's order, once they are named.
+    pub instances: Option<IndexMap<Text, Row>>,
+    /// Earlier rounds, oldest first.
+    pub rounds: Vec<Round>,
+    /// The latest verdict of each verifier.
+    pub verifiers: IndexMap<Text, VerifierEnded>,
+    /// The open question.
+    pub asked: Option<GateAsked>,
+    /// The answer to the latest question.
+    pub answered: Option<GateAnswered>,
+}
+
+/// A round that is over.
+#[derive(Clone, Debug)]
+pub struct Round {
+    /// Which, from 1.
+    pub round: u32,
+    /// How the task settled in it.
+    pub settled: Settled,
+    /// Its last attempt.
+    pub last: Option<Arc<AttemptEnded>>,
+    /// How many attempts it took.
+    pub attempts: u32,
+}
+
+/// How a row settled.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// Its status.
+    pub status: Status,
+    /// One line for people.
+    pub note: Option<Text>,
+    /// Why it never ran.
+    pub blocked: Option<Blocked>,
+    /// What the engine itself answered.
+    pub output: Option<Raw>,
+    /// The event that said so: a dependent's dispatch waits until it is on disk.
+    pub seq: u64,
+}
+
+/// A log that this fold cannot take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// What is wrong, for people.
+    pub message: String,
+}
+
+impl Row {
+    fn new(name: Text) -> Self {
+        Self { name, round: 1, ..Self::default() }
+    }
+
+    /// Its status, once it has settled.
+    #[must_use]
+    pub fn status(&self) -> Option<Status> {
+        self.settled.as_ref().map(|settled| settled.status)
+    }
+
+    /// Whether it has settled.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.settled.is_some()
+    }
+
+    /// Its note.
+    #[must_use]
+    pub fn note(&self) -> Option<&Text> {
+        self.settled.as_ref()?.note.as_ref()
+    }
+
+    /// Its result or kept reading: of a mapped task the fold, of others what the engine answered or the
+    /// last attempt wrote. None while it has not settled, and where it never ran or keeps nothing.
+    #[must_use]
+    pub fn output(&self) -> Option<Raw> {
+        let settled = self.settled.as_ref()?;
+        match settled.status {
+            Status::Blocked | Status::NotTaken | Status::Truncated | Status::Transport => return None,
+            Status::Pass | Status::Partial | Status::Fail | Status::Skipped => {}
+        }
+        if let Some(instances) = &self.instances {
+            return Some(fold(instances));
+        }
+        settled.output.clone().or_else(|| self.last.as_ref()?.output.clone())
+    }
+
+    /// The files that it keeps: none for a status that drops them (EXECUTION §7).
+    #[must_use]
+    pub fn files(&self) -> Option<&FileSet> {
+        match self.status()? {
+            Status::Pass | Status::Partial | Status::Fail => self.last.as_ref()?.files.as_ref(),
+            Status::Skipped | Status::Transport | Status::Blocked | Status::NotTaken | Status::Truncated => {
+                None
+            }
+        }
+    }
+
+    fn start_round(&mut self, round: u32) {
+        let name = std::mem::take(&mut self.name);
+        let mut rounds = std::mem::take(&mut self.rounds);
+        if let Some(settled) = self.settled.take() {
+            rounds.push(Round {
+                round: self.round,
+                settled,
+                last: self.last.take(),
+                attempts: self.attempts,
+            });
+        }
+        *self = Self { name, round, rounds, cost: self.cost, ..Self::default() };
+    }
+
+    fn cut(&mut self) {
+        self.retrying = false;
+        if self.running.take().is_some() {
+            self.cut_off = true;
+        }
+        for instance in self.instances.iter_mut().flat_map(IndexMap::values_mut) {
+            instance.cut();
+        }
+    }
+}
+
+/// The fold of a mapped task (LANGUAGE §8): passing instances' outputs, and who passed, failed, and was
+/// not taken. Instances that have not settled are in none of the lists.
+fn fold(instances: &IndexMap<Text, Row>) -> Raw {
+    let empty: Raw = RawValue::from_string("{}".to_owned()).expect("an object").into();
+    let (mut outputs, mut passed, mut failed, mut not_taken) =
+        (IndexMap::new(), Vec::new(), Vec::new(), Vec::new());
+    for (key, row) in instances {
+        match row.status() {
+            Some(Status::Pass | Status::Partial) => {
+                passed.push(key);
+                outputs.insert(key, row.output().unwrap_or_else(|| Arc::clone(&empty)));
+            }
+            Some(Status::NotTaken) => not_taken.push(key),
+            Some(
+                Status::Fail | Status::Skipped | Status::Transport | Status::Blocked | Status::Truncated,
+            ) => failed.push(key),
+            None => {}
+        }
+    }
+    #[derive(serde::Serialize)]
+    struct Fold<'a> {
+        instances: IndexMap<&'a Text, Raw>,
+        passed: Vec<&'a Text>,
+        failed: Vec<&'a Text>,
+        not_taken: Vec<&'a Text>,
+    }
+    let fold = Fold { instances: outputs, passed, failed, not_taken };
+    serde_json::value::to_raw_value(&fold).expect("a fold can be written").into()
+}
+
+/// `task[element]` in its two parts; a plain name has no element. Task names hold no brackets.
+#[must_use]
+pub fn split_name(name: &str) -> (&str, Option<&str>) {
+    match name.split_once('[') {
+        Some((task, rest)) => (task, rest.strip_suffix(']')),
+        None => (name, None),
+    }
+}
+
+/// The name of an instance.
+#[must_use]
+pub fn instance_name(task: &str, element: &str) -> Text {
+    compact_str::format_compact!("{task}[{element}]")
+}
+
+impl History {
+    /// The empty history of a plan: every task pending.
+    #[must_use]
+    pub fn new(plan: &dump::Document) -> Self {
+        Self::of(plan.name.clone(), plan.tasks.iter().map(|task| task.name.clone()))
+    }
+
+    /// The empty history of a plan with these tasks, in declaration order.
+    pub fn of(plan: Text, tasks: impl IntoIterator<Item = Text>) -> Self {
+        let rows: Vec<Row> = tasks.into_iter().map(Row::new).collect();
+        let index = rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
+        Self { plan, rows, index, ..Self::default() }
+    }
+
+    /// The row of `task`, or of an instance `task[element]`.
+    #[must_use]
+    pub fn row(&self, name: &str) -> Option<&Row> {
+        let (task, element) = split_name(name);
+        let row = &self.rows[*self.index.get(task)?];
+        match element {
+            Some(element) => row.instances.as_ref()?.get(element),
+            None => Some(row),
+        }
+    }
+
+    /// The index of `task` (without an element) in [`History::rows`].
+    #[must_use]
+    pub fn index_of(&self, task: &str) -> Option<usize> {
+        self.index.get(task).copied()
+    }
+
+    /// Time of the whole run so far.
+    #[must_use]
+    pub fn elapsed(&self) -> Millis {
+        Millis(self.elapsed_before.0 + self.t.0)
+    }
+
+    /// The state that the log tells of.
+    #[must_use]
+    pub fn state(&self) -> State {
+        match (&self.ended, &self.interrupted) {
+            (Some(RunEnded { verdict: Some(_), .. }), _) => State::Ended,
+            (Some(_), _) => State::Waiting,
+            (None, Some(_)) => State::Interrupted,
+            (None, None) => State::Running,
+        }
+    }
+
+    fn row_mut(&mut self, name: &str) -> Result<&mut Row, Mismatch> {
+        let unknown =
+            || Mismatch { message: format!("the log names the task `{name}`, which the plan lacks") };
+        let (task, element) = split_name(name);
+        let at = *self.index.get(task).ok_or_else(unknown)?;
+        match element {
+            Some(element) => {
+                self.rows[at].instances.as_mut().and_then(|all| all.get_mut(element)).ok_or_else(unknown)
+            }
+            None => Ok(&mut self.rows[at]),
+        }
+    }
+
+    /// Folds one event in. The only writer of any row.
+    ///
+    /// # Errors
+    /// If the event names a task that the plan does not have.
+    pub fn apply(&mut self, event: &Event) -> Result<(), Mismatch> {
+        if let Body::RunResumed(_) = event.body {
+            // A sitting lasted until its last event (EXECUTION §10).
+            self.elapsed_before.0 += self.t.0;
+        }
+        self.seq = event.seq;
+        self.t = event.t;
+        match &event.body {
+            Body::RunStarted(body) => {
+                self.run = body.run.clone();
+                self.sittings = 1;
+            }
+            Body::PlanAdmitted(body) => {
+                self.caps.clone_from(&body.caps);
+                self.ceilings = body.ceilings;
+                self.keep_going = body.keep_going;
+            }
+            Body::InstancesNamed(body) => {
+                let rows = body.keys.iter().map(|key| (key.clone(), Row::new(key.clone()))).collect();
+                self.row_mut(&body.task)?.instances = Some(rows);
+            }
+            Body::AttemptStarted(body) => {
+                self.steps += 1;
+                self.last_attempt = body.attempt;
+                let row = self.row_mut(&body.task)?;
+                row.running = Some(body.attempt);
+                row.retrying = false;
+                row.cut_off = false;
+                row.round = body.round;
+            }
+            Body::AttemptEnded(body) => {
+                self.spent = self.spent.plus(body.cost_usd);
+                let row = self.row_mut(&body.task)?;
+                row.running = None;
+                if body.grade == Grade::Interrupted {
+                    row.cut_off = true;
+                } else {
+                    row.attempts += 1;
+                    row.cost = row.cost.plus(body.cost_usd);
+                    row.last = Some(Arc::new(body.clone()));
+                }
+            }
+            Body::VerifierEnded(body) => match &body.task {
+                Some(task) => {
+                    self.row_mut(task)?.verifiers.insert(body.verifier.clone(), body.clone());
+                }
+                None => {
+                    self.gates.insert(body.verifier.clone(), body.clone());
+                }
+            },
+            Body::RetryScheduled(body) => self.row_mut(&body.task)?.retrying = true,
+            Body::TimerFired(body) => {
+                if let Some(task) = &body.task {
+                    self.row_mut(task)?.retrying = false;
+                }
+            }
+            Body::TaskSettled(body) => {
+                let settled = Settled {
+                    status: body.status,
+                    note: body.note.clone(),
+                    blocked: body.blocked.clone(),
+                    output: body.output.clone(),
+                    seq: event.seq,
+                };
+                let row = self.row_mut(&body.task)?;
+                row.settled = Some(settled);
+                row.asked = None;
+            }
+            Body::RoundStarted(body) => {
+                for task in &body.tasks {
+                    self.row_mut(task)?.start_round(body.round);
+                }
+                if let Some(reviewer) = &body.reviewer {
+                    self.row_mut(reviewer)?.start_round(body.round);
+                }
+            }
+            Body::GateAsked(body) => {
+                let row = self.row_mut(&body.task)?;
+                row.answered = None;
+                row.asked = Some(body.clone());
+            }
+            Body::GateAnswered(body) => {
+                let row = self.row_mut(&body.task)?;
+                row.asked = None;
+                row.answered = Some(body.clone());
+            }
+            Body::Warning(body) => self.warnings.push(body.clone()),
+            Body::Halted(body) => {
+                self.halted.get_or_insert_with(|| body.clone());
+            }
+            Body::StopRequested(_) => self.stop_requested = true,
+            Body::Interrupted(body) => self.interrupted = Some(body.by.clone()),
+            Body::NodeEntered(_) | Body::Alive(_) => {}
+            Body::RunResumed(body) => {
+                self.sittings += 1;
+                self.caps.clone_from(&body.caps);
+                self.ceilings = body.ceilings;
+                self.keep_going = body.keep_going;
+                self.interrupted = None;
+                self.ended = None;
+                if body.reopened || body.from.is_some() {
+                    self.halted = None;
+                    self.stop_requested = false;
+                }
+                self.rows.iter_mut().for_each(Row::cut);
+                for task in &body.again {
+                    let row = self.row_mut(task)?;
+                    *row = Row::new(row.name.clone());
+                }
+            }
+            Body::RunEnded(body) => self.ended = Some(body.clone()),
+        }
+        Ok(())
+    }
+}

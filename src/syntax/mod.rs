@@ -1,0 +1,2 @@
+//! Text to tree.
+pub mod ast;
