@@ -1,10 +1,23 @@
 //! `plan`: a workflow language, its compiler, and the executor that runs it.
-pub mod diag;
-pub mod event;
-pub mod exec;
-pub mod history;
-pub mod ir;
-pub mod reference;
+//!
+//! ```text
+//!  text ─► syntax ─► Ast ─► lower ─► Plan ─► validate ─► ValidPlan ─► exec ─► Event ─┬─► store   append, resume
+//!            │                │                 │                     │ ▲            └─► report  people, json
+//!            └── Diagnostics ─┴─────────────────┘                    ports ◄── runner, workspace, clock
+//!
+//!  reference (blocks, fields, reserved names) ─► checking of fields · suggestions · docs/reference.md
+//! ```
+//!
+//! A module may use the ones above it in this list, and none below. Everything that a run does is an
+//! [`event::Event`]; everything shown or resumed is a fold of them, [`history::History`].
+
 pub mod source;
+pub mod diag;
+pub mod reference;
+pub mod ir;
+pub mod event;
+pub mod history;
 pub mod syntax;
 pub mod validate;
+pub mod exec;
+pub mod pages;

@@ -1,0 +1,14 @@
+//! The documentation pages that are rendered from tables: `cargo xtask docs` writes them, a test compares
+//! them. Unaware of how a table is rendered; each table's own module says that.
+
+/// A page that is committed below `docs/` and rendered from a table.
+#[derive(Debug)]
+pub struct Page {
+    /// Its path from the repository's root.
+    pub path: &'static str,
+    /// Its whole text.
+    pub render: fn() -> String,
+}
+
+/// Every rendered page.
+pub static PAGES: &[Page] = &[];
