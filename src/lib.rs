@@ -21,3 +21,4 @@ pub mod syntax;
 pub mod validate;
 pub mod exec;
 pub mod pages;
+pub mod cli;

@@ -3,6 +3,10 @@
 //! A [`Code`] is a fact in a table; a [`Diagnostic`] is one finding with its places. Unaware of how
 //! anything is drawn: `render.rs` alone knows that.
 
+pub mod machine;
+pub mod render;
+pub mod suggest;
+
 use crate::source::Span;
 
 /// How bad a finding is. An error: the plan cannot run as written. A warning: it can, but likely should not.
@@ -102,6 +106,16 @@ impl Diagnostic {
     pub fn maybe_help(mut self, help: Option<String>) -> Self {
         self.help = help.or(self.help);
         self
+    }
+
+    /// The label, with the number of expansions that raised the finding where it is not one.
+    #[must_use]
+    pub fn place_label(&self) -> Option<String> {
+        match (&self.label, self.expansions) {
+            (label, 0 | 1) => label.clone(),
+            (Some(label), count) => Some(format!("{label}, in {count} expansions")),
+            (None, count) => Some(format!("in {count} expansions")),
+        }
     }
 
     /// Shows another place.

@@ -1,0 +1,131 @@
+//! The command line: its words, its exit codes, and the wiring of one command to the layers below.
+//!
+//! One command, one file. Unaware of rules and wording: commands ask a layer and print what it says.
+
+mod completions;
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// What the program is called with.
+#[derive(Debug, Parser)]
+#[command(
+    name = "plan",
+    version,
+    about = "Checks and runs plans: what work has to happen, in what order, and what must hold before it counts",
+    after_help = "Examples:\n  plan completions bash     a script that completes these words",
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The commands. A new one is a variant here, an arm in [`Command::run`], and a file.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Completions(completions::Arguments),
+}
+
+impl Command {
+    fn run(self) -> Answer {
+        match self {
+            Self::Completions(arguments) => completions::run(&arguments),
+        }
+    }
+}
+
+/// What a command comes to.
+pub(crate) type Answer = Result<Exit, Failure>;
+
+/// How a command ended, having said all that it had to say (EXECUTION §14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// The verdict is valid, or the check found no error.
+    Good,
+}
+
+impl Exit {
+    /// The code that the shell sees.
+    const fn code(self) -> u8 {
+        match self {
+            Self::Good => 0,
+        }
+    }
+}
+
+/// Why a command could not do what it was asked, in one line. Its exit code is 1.
+#[derive(Debug)]
+pub(crate) struct Failure(String);
+
+impl Failure {
+    /// A failure that says `message`: one clause, lower case, without a full stop.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Reads the command line, runs the command, and says how it ended.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are answers, not mistakes: clap knows which stream and code they take.
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            return match error.print() {
+                Ok(()) => ExitCode::from(code),
+                Err(_) => ExitCode::from(1),
+            };
+        }
+    };
+    let code = match cli.command.run() {
+        Ok(exit) => exit.code(),
+        Err(failure) => {
+            say(&format!("plan: {failure}\n"));
+            1
+        }
+    };
+    ExitCode::from(code)
+}
+
+/// The command line as clap sees it, for completions and the manual.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Writes a command's product to standard output. A reader that has gone away has read enough.
+pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("cannot write to standard output: {error}")))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Tells a person something on standard error. Nobody is left to tell where that fails.
+pub(crate) fn say(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}
