@@ -5,6 +5,7 @@
 
 pub mod condition;
 pub mod dump;
+pub mod facts;
 pub mod graph;
 pub mod kind;
 pub mod quantity;
@@ -86,6 +87,8 @@ pub struct Plan {
     pub resolves: Vec<Resolve>,
     /// How an accepted run goes on.
     pub continuation: Option<Continue>,
+    /// What only rules need.
+    pub facts: facts::Facts,
 }
 
 /// The header's fields (LANGUAGE §3).
