@@ -69,6 +69,9 @@ pub enum Comparison {
 pub enum Operand {
     /// A value known at compile time; a list only at the right of `in`.
     Literal(super::Value),
+    /// A value that this check has none for, since it comes from a required parameter. Never in a plan that
+    /// runs.
+    Unknown(super::ParamType),
     /// `task.field`, with members of it.
     Field(TaskId, Vec<Text>),
     /// `task.last_line`.

@@ -7,7 +7,7 @@ use crate::source::{Span, Spanned, Text};
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// Runs a command.
-    Command(Run),
+    Command(Spanned<Run>),
     /// Runs a command and grades its object.
     Evaluate(Evaluate),
     /// One turn of an agent harness.
@@ -66,7 +66,7 @@ pub enum Arg {
 #[derive(Clone, Debug)]
 pub struct Evaluate {
     /// The command.
-    pub run: Run,
+    pub run: Spanned<Run>,
     /// The bound, with its digits.
     pub threshold: Option<Spanned<f64>>,
     /// Which side of the bound passes.
@@ -112,7 +112,7 @@ pub struct Agent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptPart {
     /// The author's text.
-    Text(Text),
+    Text(std::sync::Arc<str>),
     /// A value that came from outside; the name says which parameter.
     External {
         /// The parameter that it came from.
@@ -128,7 +128,7 @@ pub struct Route {
     /// The dependency whose output answers.
     pub source: Option<Spanned<TaskId>>,
     /// The command that answers.
-    pub run: Option<Run>,
+    pub run: Option<Spanned<Run>>,
     /// Least confidence.
     pub min_confidence: Option<f64>,
     /// The questions.

@@ -336,6 +336,9 @@ pub struct Task {
     pub max_rounds: Option<Spanned<u32>>,
     /// Checks on each attempt.
     pub verify: Vec<Verify>,
+    /// Whether its block has an error that was reported already. It stands for itself, so that what names
+    /// it resolves; a rule judges neither it nor what is said of its fields, since anything may be missing.
+    pub holes: bool,
 }
 
 /// A dependency and the place that names it (a task's own name, or its group's).
@@ -463,7 +466,7 @@ pub struct Resolve {
     /// Its name.
     pub name: Spanned<Text>,
     /// The command.
-    pub run: kind::Run,
+    pub run: Spanned<kind::Run>,
     /// Fields of its result.
     pub emits: Option<Emits>,
     /// How long it may take.
