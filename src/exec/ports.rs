@@ -15,6 +15,24 @@ use crate::history::History;
 use crate::ir::Millis;
 use crate::source::Text;
 
+/// Everything that a run needs from outside.
+pub struct Ports {
+    /// Where events go.
+    pub log: Box<dyn Log>,
+    /// Inputs, streams and captured files.
+    pub files: Arc<dyn Files>,
+    /// Where processes run.
+    pub runner: Arc<dyn Runner>,
+    /// Where files live.
+    pub workspace: Arc<dyn Workspace>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Who shows the run.
+    pub reporter: Box<dyn Reporter>,
+    /// Where signals and requests come from.
+    pub sources: Vec<Box<dyn Source>>,
+}
+
 /// A boxed future.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -62,6 +80,13 @@ pub enum Request {
         /// A result given with it.
         result: Option<Raw>,
     },
+}
+
+/// Whence signals, or requests in `control/`, come.
+pub trait Source: Send {
+    /// Tells where to post [`Notice::Signal`] and [`Notice::Request`]. Called once, inside the driver's
+    /// runtime, before anything is dispatched; the source stops when it is dropped.
+    fn connect(&mut self, post: Post);
 }
 
 /// Where events go (EXECUTION §11).
@@ -169,6 +194,12 @@ pub trait Runner: Send + Sync {
     /// # Errors
     /// If it cannot be started: transport (EXECUTION §5).
     fn start(&self, start: &Start) -> Result<Box<dyn Process>, String>;
+
+    /// Ends what attempts with these tokens left running when their executor died (EXECUTION §12):
+    /// terminates, then kills after the grace.
+    fn sweep(&self, _tokens: Vec<Text>) -> Boxed<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// What to start.
@@ -200,6 +231,10 @@ pub struct Start {
 pub trait Process: Send {
     /// Waits until the process itself has ended, without reaping it.
     fn ended(&mut self) -> Boxed<'_, ()>;
+
+    /// Called now and then while it runs: remembers its descendants, so that they are known by ancestry
+    /// when it has ended.
+    fn observe(&mut self) {}
 
     /// Asks the whole tree to end.
     fn terminate(&mut self);
@@ -249,6 +284,9 @@ pub trait Clock: Send + Sync {
     /// Tells a clock that jumps to its next timer that real work is in flight (`true`) or is over
     /// (`false`): it jumps only while none is (EXECUTION §15). Calls nest.
     fn busy(&self, _busy: bool) {}
+
+    /// The driver's thread has nothing more to do until something happens: the moment to jump.
+    fn idle(&self) {}
 }
 
 /// Who shows a run while it happens.
