@@ -280,8 +280,6 @@ pub struct Task {
     pub group: Option<GroupId>,
     /// What kind of task, with that kind's fields.
     pub kind: Kind,
-    /// Where the value of `run` was written, for a kind that has one.
-    pub run_span: Option<Span>,
     /// What must settle first; each task once, groups already spread.
     pub depends_on: Vec<Dependency>,
     /// What it needs of them. The place is that of the value, where one was written.
