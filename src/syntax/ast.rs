@@ -82,6 +82,14 @@ pub struct Body {
     pub span: Span,
 }
 
+impl Body {
+    /// Whether a member did not parse: what is missing may have stood there, so nothing is said about it.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.members.iter().any(|member| matches!(member, Member::Item(Item::Broken(_))))
+    }
+}
+
 /// One member of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Member {
@@ -247,8 +255,6 @@ pub enum ExprKind {
     Map(Vec<Entry>),
     /// `{ key: type }`.
     Record(Vec<RecordField>),
-    /// `"low" | "high"`, where a type stands as a value.
-    Union(Vec<TypeExpr>),
     /// `left operator right`.
     Binary(Box<Expr>, Spanned<Operator>, Box<Expr>),
     /// `not x`.
