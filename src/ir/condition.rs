@@ -93,3 +93,192 @@ pub enum Operand {
     /// On a machine's edge: `context.key`.
     Context(Vec<Text>),
 }
+
+/// What a condition, or a part of one, can come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Possible {
+    /// Whether it can hold.
+    pub holds: bool,
+    /// Whether it can fail to hold.
+    pub fails: bool,
+}
+
+impl Possible {
+    /// It can hold, and it can fail to.
+    pub const BOTH: Self = Self { holds: true, fails: true };
+
+    /// What is known.
+    #[must_use]
+    pub const fn certain(holds: bool) -> Self {
+        Self { holds, fails: !holds }
+    }
+}
+
+impl Condition {
+    /// What it can come to, where `leaf` says that of a comparison, an operand alone or an `otherwise`.
+    /// Parts are taken as independent: it may claim too much, never too little.
+    pub fn possible(&self, leaf: &dyn Fn(&Self) -> Possible) -> Possible {
+        match self {
+            Self::And(parts) => parts.iter().fold(Possible::certain(true), |all, part| {
+                let part = part.possible(leaf);
+                Possible { holds: all.holds && part.holds, fails: all.fails || part.fails }
+            }),
+            Self::Or(parts) => parts.iter().fold(Possible::certain(false), |any, part| {
+                let part = part.possible(leaf);
+                Possible { holds: any.holds || part.holds, fails: any.fails && part.fails }
+            }),
+            Self::Not(part) => {
+                let part = part.possible(leaf);
+                Possible { holds: part.fails, fails: part.holds }
+            }
+            Self::Compare { .. } | Self::Holds { .. } | Self::Otherwise { .. } => leaf(self),
+        }
+    }
+
+    /// Whether it can hold while `question` of `task` is answered with `label`, whatever else it reads:
+    /// whether it covers the label (LANGUAGE §7).
+    #[must_use]
+    pub fn covers(&self, task: TaskId, question: &str, label: &str) -> bool {
+        self.possible(&|leaf| match leaf {
+            Self::Compare {
+                left: Operand::Answer(of, name),
+                operator,
+                right: Operand::Literal(value),
+                ..
+            } if *of == task && name == question => operator.compare_text(label, value),
+            Self::Compare {
+                left: Operand::Literal(value),
+                operator,
+                right: Operand::Answer(of, name),
+                ..
+            } if *of == task && name == question => operator.turned().compare_text(label, value),
+            Self::Otherwise { task: of, question: name, labels, .. } if *of == task && name == question => {
+                Possible::certain(labels.iter().any(|covered| covered == label))
+            }
+            Self::Compare { .. }
+            | Self::Holds { .. }
+            | Self::Otherwise { .. }
+            | Self::And(_)
+            | Self::Or(_)
+            | Self::Not(_) => Possible::BOTH,
+        })
+        .holds
+    }
+
+    /// Calls `each` with every operand and the place of the comparison that it stands in. An `otherwise`
+    /// reads its question.
+    pub fn reads(&self, each: &mut dyn FnMut(&Operand, Span)) {
+        match self {
+            Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.reads(each)),
+            Self::Not(part) => part.reads(each),
+            Self::Compare { left, right, span, .. } => {
+                each(left, *span);
+                each(right, *span);
+            }
+            Self::Holds { operand, span } => each(operand, *span),
+            Self::Otherwise { task, question, span, .. } => {
+                each(&Operand::Answer(*task, question.clone()), *span);
+            }
+        }
+    }
+}
+
+impl Comparison {
+    /// As written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterEqual => ">=",
+            Self::In => "in",
+            Self::NotIn => "not in",
+        }
+    }
+
+    /// The comparison that says the same with its sides exchanged; `in` has none and stays.
+    #[must_use]
+    pub const fn turned(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessEqual => Self::GreaterEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterEqual => Self::LessEqual,
+            Self::Equal => Self::Equal,
+            Self::NotEqual => Self::NotEqual,
+            Self::In => Self::In,
+            Self::NotIn => Self::NotIn,
+        }
+    }
+
+    /// What comes of `text OPERATOR value`.
+    #[must_use]
+    pub fn compare_text(self, text: &str, value: &super::Value) -> Possible {
+        use super::Value;
+        let equal = |value: &Value| matches!(value, Value::String(other) if other == text);
+        let ordering = match value {
+            Value::String(other) => Some(text.cmp(other.as_str())),
+            Value::Integer(_)
+            | Value::Number(..)
+            | Value::Boolean(_)
+            | Value::Duration(_)
+            | Value::List(_)
+            | Value::Map(_) => None,
+        };
+        let listed = match value {
+            Value::List(values) => values.iter().any(equal),
+            Value::String(_)
+            | Value::Integer(_)
+            | Value::Number(..)
+            | Value::Boolean(_)
+            | Value::Duration(_)
+            | Value::Map(_) => false,
+        };
+        Possible::certain(match self {
+            Self::Equal => equal(value),
+            Self::NotEqual => !equal(value),
+            Self::Less => ordering.is_some_and(std::cmp::Ordering::is_lt),
+            Self::LessEqual => ordering.is_some_and(std::cmp::Ordering::is_le),
+            Self::Greater => ordering.is_some_and(std::cmp::Ordering::is_gt),
+            Self::GreaterEqual => ordering.is_some_and(std::cmp::Ordering::is_ge),
+            Self::In => listed,
+            Self::NotIn => !listed,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Value;
+    use super::*;
+
+    fn answer(operator: Comparison, label: &str) -> Condition {
+        Condition::Compare {
+            left: Operand::Answer(TaskId(0), "q".into()),
+            operator,
+            right: Operand::Literal(Value::String(label.into())),
+            span: Span::default(),
+        }
+    }
+
+    #[test]
+    fn a_condition_covers_what_it_can_hold_with() {
+        let x = || answer(Comparison::Equal, "x");
+        let free = || Condition::Holds { operand: Operand::LastLine(TaskId(1)), span: Span::default() };
+        for (condition, with_x, with_y) in [
+            (x(), true, false),
+            (Condition::Not(Box::new(x())), false, true),
+            (answer(Comparison::NotEqual, "x"), false, true),
+            (Condition::And(vec![x(), free()]), true, false),
+            (Condition::Or(vec![x(), free()]), true, true),
+            (Condition::Not(Box::new(Condition::Or(vec![x(), free()]))), false, true),
+            (Condition::And(vec![x(), answer(Comparison::Equal, "y")]), false, false),
+        ] {
+            assert_eq!(condition.covers(TaskId(0), "q", "x"), with_x, "{condition:?}");
+            assert_eq!(condition.covers(TaskId(0), "q", "y"), with_y, "{condition:?}");
+        }
+    }
+}

@@ -135,6 +135,17 @@ pub struct Route {
     pub questions: Vec<Question>,
 }
 
+/// What a route records where its confidence is under `min_confidence` (LANGUAGE §7).
+pub const UNCERTAIN: &str = "uncertain";
+
+impl Route {
+    /// Whether an answer can be [`UNCERTAIN`].
+    #[must_use]
+    pub fn can_be_uncertain(&self) -> bool {
+        self.run.is_some() && self.min_confidence.is_some_and(|least| least > 0.0)
+    }
+}
+
 /// One question of a route.
 #[derive(Clone, Debug)]
 pub struct Question {
