@@ -30,6 +30,45 @@ pub struct Event {
     pub body: Body,
 }
 
+impl Event {
+    /// The event's fields as the log and `--format json` write them, without the braces around them:
+    /// `"seq":…,"at":…,"t":…,"kind":…` and what its body has. One line.
+    #[must_use]
+    pub fn fields(&self) -> String {
+        let mut body = self.body.to_json().expect("every field can be written");
+        if memchr::memchr2(b'\n', b'\r', body.as_bytes()).is_some() {
+            // A result travels as its task wrote it. Inside its strings a line break is escaped, so that
+            // a raw one is a blank between tokens.
+            body = body.replace(['\n', '\r'], " ");
+        }
+        let inner = &body[1..body.len() - 1];
+        let comma = if inner.is_empty() { "" } else { "," };
+        let kind = self.body.kind();
+        format!(
+            r#""seq":{},"at":"{}","t":{},"kind":"{kind}"{comma}{inner}"#,
+            self.seq,
+            utc(self.at),
+            self.t.0
+        )
+    }
+}
+
+/// Milliseconds since 1970 as the log writes them: UTC, with milliseconds.
+#[must_use]
+pub fn utc(at: i64) -> String {
+    match jiff::Timestamp::from_millisecond(at) {
+        Ok(time) => format!("{time:.3}"),
+        // Out of the calendar's range: only a clock that is set wrong by millennia.
+        Err(_) => utc(0),
+    }
+}
+
+/// Reads what [`utc`] wrote. None where it is no such time.
+#[must_use]
+pub fn parse_utc(text: &str) -> Option<i64> {
+    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+}
+
 /// Defines [`Body`] and the names of its kinds, so that the two cannot disagree.
 macro_rules! bodies {
     ($($(#[$doc:meta])* $kind:literal $name:ident),* $(,)?) => {
@@ -671,4 +710,24 @@ fn one() -> u32 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_one(n: &u32) -> bool {
     *n == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line() {
+        let written = "{\"attempt\":1,\"task\":\"a\",\"grade\":\"pass\",\"output\":{\n  \"a\": \"b\\nc\"\r\n},\
+                       \"duration_ms\":5}";
+        let body = Body::from_json("attempt_ended", written).unwrap().unwrap();
+        let event = Event { seq: 2, at: 1_793_000_000_007, t: Millis(3), body };
+        let line = format!("{{{}}}", event.fields());
+        assert!(!line.contains(['\n', '\r']), "{line}");
+        let back = Body::from_json("attempt_ended", &line).unwrap().unwrap();
+        assert_eq!(back.to_json().unwrap(), event.body.to_json().unwrap().replace(['\n', '\r'], " "));
+        let alive = Event { seq: 1, at: 0, t: Millis(0), body: Alive {}.into() };
+        assert_eq!(alive.fields(), r#""seq":1,"at":"1970-01-01T00:00:00.000Z","t":0,"kind":"alive""#);
+        assert_eq!(parse_utc(&utc(1_793_000_000_007)), Some(1_793_000_000_007));
+    }
 }

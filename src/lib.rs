@@ -20,5 +20,6 @@ pub mod history;
 pub mod syntax;
 pub mod validate;
 pub mod exec;
+pub mod store;
 pub mod pages;
 pub mod cli;

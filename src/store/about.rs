@@ -1,0 +1,72 @@
+//! `run.json`: what a run was launched with, written once and never changed (EXECUTION §11).
+//!
+//! The log's first line carries its digest, so that an edited one shows. Unaware of what the values mean.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Error, RunDir};
+use crate::event::Ceilings;
+use crate::source::Text;
+
+/// The version of this document.
+pub const SCHEMA: u32 = 1;
+
+/// What a run was launched with.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The run's name.
+    pub run: Text,
+    /// The plan's name.
+    pub plan: Text,
+    /// The plan file, absolute.
+    pub plan_file: String,
+    /// The workspace, absolute.
+    pub workspace: String,
+    /// The digest of the plan's meaning.
+    pub plan_digest: Text,
+    /// The digest of `plan.json`.
+    pub plan_json: Text,
+    /// The fingerprint of the gates.
+    pub gates: Text,
+    /// The parameters that the operator gave.
+    pub params: Map<String, Value>,
+    /// The ceilings that the operator gave.
+    pub ceilings: Ceilings,
+    /// The program's version.
+    pub version: Text,
+    /// Random material: what has to be random in a run is derived from it, so that a replay draws nothing.
+    pub random: Text,
+}
+
+impl About {
+    /// The document, as it is written.
+    #[must_use]
+    pub(super) fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("every field can be written");
+        text.push('\n');
+        text
+    }
+
+    /// What `run` was launched with, and the digest of the document.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is of a version that this program does not know.
+    pub fn read(run: &RunDir) -> Result<(Self, Text), Error> {
+        let path = run.about();
+        let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+        let about: Self = match serde_json::from_slice(&bytes) {
+            Ok(about) => about,
+            Err(error) => return Err(Error::Unreadable { path, why: error.to_string() }),
+        };
+        if about.schema > SCHEMA {
+            let why = format!("it is of version {}, and this program knows {SCHEMA}", about.schema);
+            return Err(Error::Unreadable { path, why });
+        }
+        Ok((about, blake3::hash(&bytes).to_hex().as_str().into()))
+    }
+}

@@ -1,0 +1,246 @@
+//! Requests to the process that runs a run: files put into `control/` by rename (EXECUTION §11).
+//!
+//! Who holds the lock reads them, and removes each once it is an event, so that a crash loses none.
+//! What a request means is the executor's business.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use serde::{Deserialize, Serialize};
+
+use super::{Error, RunDir, ensure_directory, private_file, random};
+use crate::event::Raw;
+use crate::source::Text;
+
+/// How often the directory is looked at.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// What somebody wants of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "snake_case")]
+pub enum Request {
+    /// `plan stop`.
+    Stop {
+        /// Who asked.
+        by: Option<Text>,
+    },
+    /// `plan answer`.
+    Answer {
+        /// The gate or task.
+        task: Text,
+        /// The answer.
+        answer: Text,
+        /// Who answered.
+        by: Text,
+        /// A result given with it.
+        result: Option<Raw>,
+    },
+}
+
+/// A request that was put down.
+#[derive(Debug)]
+pub struct Asked {
+    path: Utf8PathBuf,
+}
+
+impl Asked {
+    /// Whether it has been taken up.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        !self.path.exists()
+    }
+
+    /// Takes it back.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub fn withdraw(self) -> Result<(), Error> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::io("remove", &self.path)(error))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Puts a request down for whoever runs `run`.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn ask(run: &RunDir, request: &Request) -> Result<Asked, Error> {
+    let directory = run.path.join("control");
+    ensure_directory(&directory).map_err(Error::io("make", &directory))?;
+    // Sorted by time, and no two alike.
+    let stamp = jiff::Timestamp::now().as_millisecond();
+    let name = format!("{stamp:015}-{:08x}.json", u32::from_le_bytes(random()?));
+    let (beside, path) = (directory.join(format!(".{name}")), directory.join(&name));
+    let text = serde_json::to_string(request).expect("every field can be written");
+    let write = || -> io::Result<()> {
+        private_file(&beside)?.write_all(text.as_bytes())?;
+        fs::rename(&beside, &path)
+    };
+    write().map_err(Error::io("write", &path))?;
+    Ok(Asked { path })
+}
+
+/// What the holder of the lock is told.
+#[derive(Debug)]
+pub enum Told {
+    /// A request.
+    Request(Request),
+    /// A file that is none; it is removed.
+    Unreadable(Error),
+}
+
+/// The requests to one run, as the holder of its lock sees them.
+pub struct Requests {
+    directory: Utf8PathBuf,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Those that were told and are no event yet, by file name: oldest first.
+    pending: BTreeMap<String, Request>,
+    closed: bool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Requests {
+    /// The requests to `run`. What a process that died has left unread is removed: it was meant for that
+    /// process.
+    #[must_use]
+    pub fn new(run: &RunDir) -> Self {
+        let directory = run.path.join("control");
+        // It holds nothing but requests, and is usually not there at all.
+        let _ = fs::remove_dir_all(&directory);
+        let shared = Shared { state: Mutex::default(), changed: Condvar::new() };
+        Self { directory, shared: Arc::new(shared), thread: None }
+    }
+
+    /// Starts a thread that tells `tell` of every request.
+    ///
+    /// # Panics
+    /// If the system has no thread to give.
+    pub fn connect(&mut self, tell: impl Fn(Told) + Send + 'static) {
+        let (shared, directory) = (Arc::clone(&self.shared), self.directory.clone());
+        let work = move || {
+            let mut state = shared.state();
+            while !state.closed {
+                let told = read_new(&directory, &mut state.pending);
+                drop(state);
+                told.into_iter().for_each(&tell);
+                let waiting = shared.changed.wait_timeout_while(shared.state(), EVERY, |state| !state.closed);
+                state = waiting.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        };
+        let thread = std::thread::Builder::new().name("control".to_owned()).spawn(work);
+        self.thread = Some(thread.expect("a thread can be started"));
+    }
+
+    /// Removes the oldest request of which `is` holds: it is an event now.
+    pub fn recorded(&self, is: impl Fn(&Request) -> bool) {
+        let mut state = self.shared.state();
+        let found = state.pending.iter().find(|(_, request)| is(request)).map(|(name, _)| name.clone());
+        if let Some(name) = found {
+            state.pending.remove(&name);
+            // One that stays would be told again by a resumed run, which removes it first.
+            let _ = fs::remove_file(self.directory.join(name));
+        }
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        self.shared.state().closed = true;
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Reads the requests that are not in `pending` yet, oldest first.
+fn read_new(directory: &camino::Utf8Path, pending: &mut BTreeMap<String, Request>) -> Vec<Told> {
+    let Ok(entries) = directory.read_dir_utf8() else { return Vec::new() };
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_owned()));
+    let mut names: Vec<_> =
+        names.filter(|name| !name.starts_with('.') && !pending.contains_key(name)).collect();
+    names.sort();
+    let mut told = Vec::new();
+    for name in names {
+        let path = directory.join(&name);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            // Taken back.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => {
+                told.push(Told::Unreadable(Error::io("read", &path)(error)));
+                let _ = fs::remove_file(&path);
+                continue;
+            }
+        };
+        match serde_json::from_slice::<Request>(&text) {
+            Ok(request) => {
+                pending.insert(name, request.clone());
+                told.push(Told::Request(request));
+            }
+            Err(error) => {
+                let _ = fs::remove_file(&path);
+                told.push(Told::Unreadable(Error::Unreadable { path, why: error.to_string() }));
+            }
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::super::{StateDir, about::About};
+    use super::*;
+
+    #[test]
+    fn a_request_stays_until_it_is_an_event() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = StateDir::new(camino::Utf8Path::from_path(directory.path()).unwrap());
+        let run = state.create(0, About::default(), b"{}").unwrap().0;
+        ask(&run, &Request::Stop { by: Some("a dead process's".into()) }).unwrap();
+        let mut requests = Requests::new(&run);
+        let (send, receive) = mpsc::channel();
+        requests.connect(move |told| send.send(told).unwrap());
+        let asked = ask(&run, &Request::Stop { by: Some("me".into()) }).unwrap();
+        let wait = Duration::from_secs(10);
+        match receive.recv_timeout(wait).unwrap() {
+            Told::Request(Request::Stop { by }) => assert_eq!(by.as_deref(), Some("me")),
+            other => panic!("{other:?}"),
+        }
+        assert!(!asked.is_taken());
+        requests.recorded(|request| matches!(request, Request::Answer { .. }));
+        assert!(!asked.is_taken());
+        requests.recorded(|request| matches!(request, Request::Stop { .. }));
+        assert!(asked.is_taken());
+        fs::write(run.path.join("control/x.json"), "{}").unwrap();
+        assert!(matches!(receive.recv_timeout(wait).unwrap(), Told::Unreadable(_)));
+        drop(requests);
+        assert!(receive.try_recv().is_err());
+    }
+}

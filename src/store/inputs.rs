@@ -1,0 +1,105 @@
+//! The inputs of attempts, as files named by digest and shared by equal inputs (EXECUTION §11).
+//!
+//! They can always be made again from the log, so that nothing of them is ever synced.
+
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::{RunDir, ensure_directory};
+
+/// Inode, size and modification time: what a task cannot change unseen but on purpose.
+type Seen = (u64, u64, i64, i64);
+
+/// The inputs of one run.
+#[derive(Debug)]
+pub struct Inputs {
+    directory: Utf8PathBuf,
+    written: Mutex<HashMap<blake3::Hash, Seen>>,
+    making: AtomicU64,
+}
+
+impl Inputs {
+    /// The inputs of `run`.
+    #[must_use]
+    pub fn new(run: &RunDir) -> Self {
+        Self {
+            directory: run.path.join("inputs"),
+            written: Mutex::new(HashMap::new()),
+            making: AtomicU64::new(0),
+        }
+    }
+
+    /// The file that holds `json`.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn file(&self, json: &str) -> io::Result<Utf8PathBuf> {
+        let digest = blake3::hash(json.as_bytes());
+        let path = self.directory.join(format!("{digest}.json"));
+        let known = self.written.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).copied();
+        if known.is_some() && seen(&path) == known {
+            return Ok(path);
+        }
+        if known.is_some() || !fs::read(&path).is_ok_and(|there| there == json.as_bytes()) {
+            self.write(&path, json)?;
+        }
+        if let Some(seen) = seen(&path) {
+            self.written.lock().unwrap_or_else(PoisonError::into_inner).insert(digest, seen);
+        }
+        Ok(path)
+    }
+
+    fn write(&self, path: &Utf8Path, json: &str) -> io::Result<()> {
+        ensure_directory(&self.directory)?;
+        let number = self.making.fetch_add(1, Ordering::Relaxed);
+        let beside = self.directory.join(format!(".new-{number}"));
+        match fs::remove_file(&beside) {
+            // Left by a crash.
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        // Read-only: others may be reading the same file.
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside)?;
+        file.write_all(json.as_bytes())?;
+        fs::rename(&beside, path)
+    }
+}
+
+fn seen(path: &Utf8Path) -> Option<Seen> {
+    let metadata = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Some((metadata.ino(), metadata.size(), metadata.mtime(), metadata.mtime_nsec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{StateDir, about::About};
+    use super::*;
+
+    #[test]
+    fn equal_inputs_share_a_file_that_comes_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = StateDir::new(Utf8Path::from_path(directory.path()).unwrap());
+        let run = state.create(0, About::default(), b"{}").unwrap().0;
+        let inputs = Inputs::new(&run);
+        let path = inputs.file(r#"{"a":1}"#).unwrap();
+        assert_eq!(inputs.file(r#"{"a":1}"#).unwrap(), path);
+        assert_ne!(inputs.file("{}").unwrap(), path);
+        assert_eq!(fs::read_dir(run.path.join("inputs")).unwrap().count(), 2);
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "tampered").unwrap();
+        assert_eq!(fs::read_to_string(inputs.file(r#"{"a":1}"#).unwrap()).unwrap(), r#"{"a":1}"#);
+        // As after a crash: the name is there, the content is not.
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "").unwrap();
+        let next = Inputs::new(&run);
+        assert_eq!(fs::read_to_string(next.file(r#"{"a":1}"#).unwrap()).unwrap(), r#"{"a":1}"#);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o400);
+    }
+}
