@@ -236,8 +236,18 @@ pub trait Process: Send {
     /// when it has ended.
     fn observe(&mut self) {}
 
-    /// Asks the whole tree to end.
-    fn terminate(&mut self);
+    /// Whether nothing that it started is left running.
+    fn alone(&mut self) -> bool {
+        true
+    }
+
+    /// Whether it takes real time, as a process does; a stub's time is the clock's.
+    fn is_real(&self) -> bool {
+        true
+    }
+
+    /// Asks the whole tree to end. False if the process itself had ended before.
+    fn terminate(&mut self) -> bool;
 
     /// Ends the whole tree at once.
     fn kill(&mut self);
@@ -262,6 +272,8 @@ pub enum How {
     Code(i32),
     /// A signal ended it.
     Signal(i32),
+    /// Nobody can say: something else in this program took its status.
+    Lost,
 }
 
 /// Where files live (EXECUTION §8).

@@ -1,0 +1,227 @@
+//! Runs processes on this machine.
+//!
+//! Started the fast way (`posix_spawn`: nothing runs between fork and exec), in a group of their own,
+//! awaited by descriptor without being reaped, so that their numbers stay theirs until all that they left
+//! running has been ended.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use camino::Utf8Path;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
+use tokio::io::unix::AsyncFd;
+
+use super::proc::TOKEN;
+use super::program::Programs;
+use super::tree::{self, Root, Trees};
+use crate::exec::ports::{Boxed, Ended, How, Process, Runner, Start};
+use crate::ir::Millis;
+use crate::source::Text;
+
+/// How long a tree has between being asked to end and being killed (EXECUTION §5).
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long we wait for killed processes to be gone; one that the kernel holds on to is given up.
+const GONE: Duration = Duration::from_secs(5);
+
+/// Runs processes on this machine.
+pub struct Local {
+    /// The operator's environment without `PLAN_*`.
+    base: Vec<(OsString, OsString)>,
+    /// The tokens of the runs that this run is inside of.
+    chain: Option<String>,
+    programs: Programs,
+    trees: Arc<Trees>,
+}
+
+impl Local {
+    /// A runner for processes that inherit `environment`.
+    pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let (mut base, mut chain) = (Vec::new(), None);
+        for (name, value) in environment {
+            if name == TOKEN {
+                chain = value.into_string().ok();
+            } else if !name.as_encoded_bytes().starts_with(b"PLAN_") {
+                base.push((name, value));
+            }
+        }
+        Self { base, chain, programs: Programs::default(), trees: Arc::new(Trees::new()) }
+    }
+
+    fn search_path<'a>(&'a self, start: &'a Start) -> &'a OsStr {
+        let own = start.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| OsStr::new(value));
+        let base = || self.base.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+        own.or_else(base).unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"))
+    }
+
+    fn spawn(&self, start: &Start) -> Result<Pid, String> {
+        let name = start.argv.first().map_or("", String::as_str);
+        let program = self.programs.find(name, self.search_path(start), start.cwd.as_std_path())?;
+        let token = match &self.chain {
+            Some(chain) => format!("{chain}:{}", start.token),
+            None => start.token.to_string(),
+        };
+        let mut command = Command::new(program);
+        command.arg0(name).args(&start.argv[1..]).current_dir(&start.cwd).process_group(0);
+        command.env_clear();
+        for (name, value) in &self.base {
+            if !start.withheld.iter().any(|withheld| name == withheld.as_str()) {
+                command.env(name, value);
+            }
+        }
+        command.envs(start.env.iter().map(|(name, value)| (name.as_str(), value)));
+        command.env(TOKEN, token);
+        command.stdin(Stdio::null());
+        command.stdout(stream(&start.paths.stdout)?).stderr(stream(&start.paths.stderr)?);
+        let child = command.spawn().map_err(|error| cannot_start(start, name, &error))?;
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        pid.ok_or_else(|| format!("cannot start `{name}`: it has no process number"))
+    }
+}
+
+fn stream(path: &Utf8Path) -> Result<File, String> {
+    let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+    opened.map_err(|error| format!("cannot open `{path}`: {error}"))
+}
+
+fn cannot_start(start: &Start, name: &str, error: &io::Error) -> String {
+    if start.cwd.is_dir() {
+        format!("cannot start `{name}`: {error}")
+    } else {
+        format!("cannot start `{name}`: no directory `{}`", start.cwd)
+    }
+}
+
+impl Runner for Local {
+    fn start(&self, start: &Start) -> Result<Box<dyn Process>, String> {
+        let started = Instant::now();
+        let pid = self.spawn(start)?;
+        self.trees.started(pid);
+        let root = Root { pid, token: start.token.clone() };
+        let handle = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK).map_err(io::Error::from);
+        match handle.and_then(AsyncFd::new) {
+            Ok(handle) => Ok(Box::new(LocalProcess {
+                root,
+                handle,
+                trees: Arc::clone(&self.trees),
+                started,
+                ran: None,
+            })),
+            Err(error) => {
+                // It runs, and we cannot wait for it: no descriptors are left.
+                self.trees.signal(&root, &[Signal::KILL]);
+                let _ = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
+                self.trees.clear(&root);
+                self.trees.over(&root);
+                Err(format!("cannot wait for the process: {error}"))
+            }
+        }
+    }
+
+    fn sweep(&self, tokens: Vec<Text>) -> Boxed<'static, ()> {
+        Box::pin(async move {
+            if tokens.is_empty() {
+                return;
+            }
+            let begun = Instant::now();
+            let mut asked = Vec::new();
+            loop {
+                let carriers = tree::carriers(&tokens);
+                let late = begun.elapsed() >= GRACE;
+                for id in &carriers {
+                    if late {
+                        tree::send(*id, Signal::KILL);
+                    } else if !asked.contains(id) {
+                        tree::send(*id, Signal::TERM);
+                        asked.push(*id);
+                    }
+                }
+                if carriers.is_empty() || begun.elapsed() >= GRACE + GONE {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+    }
+}
+
+struct LocalProcess {
+    root: Root,
+    handle: AsyncFd<OwnedFd>,
+    trees: Arc<Trees>,
+    started: Instant,
+    ran: Option<Duration>,
+}
+
+impl Process for LocalProcess {
+    fn ended(&mut self) -> Boxed<'_, ()> {
+        Box::pin(async {
+            // The descriptor is readable once the process has ended, and stays so. An error here would be
+            // one of our own event loop; waiting for the process below is right then as well.
+            let _ = self.handle.readable().await;
+            self.ran.get_or_insert_with(|| self.started.elapsed());
+        })
+    }
+
+    fn observe(&mut self) {
+        self.trees.observe(&self.root);
+    }
+
+    fn alone(&mut self) -> bool {
+        self.trees.observe(&self.root).is_empty()
+    }
+
+    fn terminate(&mut self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let ended = rustix::process::waitid(WaitId::Pid(self.root.pid), look);
+        if matches!(ended, Ok(Some(_))) {
+            return false;
+        }
+        // A stopped process would sleep through the first one alone.
+        self.trees.signal(&self.root, &[Signal::TERM, Signal::CONT]);
+        true
+    }
+
+    fn kill(&mut self) {
+        self.trees.signal(&self.root, &[Signal::KILL]);
+    }
+
+    fn finish(self: Box<Self>) -> Boxed<'static, Ended> {
+        Box::pin(async move {
+            let ran = self.ran.unwrap_or_else(|| self.started.elapsed());
+            let begun = Instant::now();
+            let mut pause = Duration::from_micros(100);
+            while self.trees.clear(&self.root) && begun.elapsed() < GONE {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+            let status = loop {
+                match rustix::process::waitid(
+                    WaitId::PidFd(self.handle.get_ref().as_fd()),
+                    WaitIdOptions::EXITED,
+                ) {
+                    Err(rustix::io::Errno::INTR) => {}
+                    other => break other.ok().flatten(),
+                }
+            };
+            self.trees.over(&self.root);
+            let how = match status {
+                Some(status) => match (status.exit_status(), status.terminating_signal()) {
+                    (Some(code), _) => How::Code(code),
+                    (None, Some(signal)) => How::Signal(signal),
+                    (None, None) => How::Lost,
+                },
+                None => How::Lost,
+            };
+            let millis = u64::try_from(ran.as_millis()).unwrap_or(u64::MAX);
+            Ended { how, duration: Millis(millis) }
+        })
+    }
+}

@@ -1,0 +1,12 @@
+//! Where processes run, behind [`crate::exec::ports::Runner`], and the signals that reach the executor.
+//!
+//! Unaware of plans and logs: a runner starts what it is told, and ends it with all that it started.
+
+pub mod local;
+mod proc;
+mod program;
+pub mod signals;
+mod tree;
+
+pub use local::Local;
+pub use signals::Signals;

@@ -1,0 +1,163 @@
+//! What `/proc` says of processes: parents, groups, children, and the tokens in their environments.
+//!
+//! Every answer is about a moment that has passed; callers check the start time before they act on one.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
+
+/// The variable that marks the processes of an attempt. Its value is a chain of tokens, outermost run
+/// first, so that what a run inside a run starts is known to both.
+pub(super) const TOKEN: &str = "PLAN_TOKEN";
+
+/// A process, told from a later one with the same number by when it started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Id {
+    /// Its number.
+    pub pid: i32,
+    /// When it started, in clock ticks since boot.
+    pub start: u64,
+}
+
+/// What `/proc/PID/stat` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stat {
+    /// Who it is.
+    pub id: Id,
+    /// Its parent.
+    pub parent: i32,
+    /// Its process group.
+    pub group: i32,
+    /// Whether it has ended and waits to be reaped.
+    pub zombie: bool,
+}
+
+/// What is known of `pid`; none once it is gone.
+pub(super) fn stat(pid: i32) -> Option<Stat> {
+    let mut buffer = [0; 512];
+    let text = read(&path(pid, "stat"), &mut buffer)?;
+    parse_stat(pid, text)
+}
+
+fn parse_stat(pid: i32, text: &[u8]) -> Option<Stat> {
+    // The name may hold anything, brackets and blanks included; what follows its last bracket does not.
+    let after_name = memchr::memrchr(b')', text)? + 1;
+    let mut fields = std::str::from_utf8(text.get(after_name..)?).ok()?.split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let start = fields.nth(16)?.parse().ok()?;
+    Some(Stat { id: Id { pid, start }, parent, group, zombie: matches!(state, "Z" | "X") })
+}
+
+/// The children of `pid`, of all its threads. Falls back to a look at every process where the kernel
+/// keeps no lists.
+pub(super) fn children(pid: i32) -> Vec<i32> {
+    let mut found = Vec::new();
+    let threads = match std::fs::read_dir(path(pid, "task")) {
+        Ok(threads) => threads,
+        Err(_) => return found,
+    };
+    for thread in threads.flatten() {
+        if let Some(thread) = thread.file_name().to_str().and_then(|name| name.parse().ok()) {
+            match thread_children(pid, thread) {
+                Some(some) => found.extend(some),
+                None if keeps_lists() => {}
+                None => return all().filter(|&other| stat(other).is_some_and(|s| s.parent == pid)).collect(),
+            }
+        }
+    }
+    found
+}
+
+/// The children of one thread; none if it is gone or the kernel keeps no lists.
+fn thread_children(pid: i32, thread: i32) -> Option<Vec<i32>> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/children")).ok()?;
+    Some(text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+}
+
+/// Children of our first thread: those that it started, and every orphan that came to us as subreaper,
+/// since the kernel gives those to a process's first living thread.
+pub(super) fn adopted(own: i32) -> Vec<i32> {
+    match thread_children(own, own) {
+        Some(found) => found,
+        None => children(own),
+    }
+}
+
+fn keeps_lists() -> bool {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    std::fs::exists(format!("/proc/{own}/task/{own}/children")).unwrap_or(false)
+}
+
+/// Every process.
+pub(super) fn all() -> impl Iterator<Item = i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// What an environment says of who started its process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// The chain of tokens that it carries.
+    Chain(String),
+    /// It carries none.
+    Missing,
+    /// There is nothing to read: it is just starting or ending, or has no variable at all.
+    Unread,
+}
+
+/// How `pid` is marked.
+pub(super) fn mark(pid: i32) -> Mark {
+    let environment = std::fs::read(path(pid, "environ")).unwrap_or_default();
+    if environment.is_empty() {
+        return Mark::Unread;
+    }
+    let value = environment
+        .split(|&byte| byte == 0)
+        .find_map(|variable| variable.strip_prefix(TOKEN.as_bytes())?.strip_prefix(b"="));
+    value.map_or(Mark::Missing, |value| Mark::Chain(String::from_utf8_lossy(value).into_owned()))
+}
+
+impl Mark {
+    /// Whether `token` is in it.
+    pub(super) fn holds(&self, token: &str) -> bool {
+        match self {
+            Self::Chain(chain) => chain.split(':').any(|one| one == token),
+            Self::Missing | Self::Unread => false,
+        }
+    }
+}
+
+fn path(pid: i32, file: &str) -> String {
+    let mut path = String::with_capacity(32);
+    // Writing to a string cannot fail.
+    let _ = write!(path, "/proc/{pid}/{file}");
+    path
+}
+
+fn read<'a>(path: &str, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    let mut file = File::open(path).ok()?;
+    let length = file.read(buffer).ok()?;
+    Some(&buffer[..length])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_brackets() {
+        let line = b"7 (a) b) S) Z 1 7 6 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 12345 0 0";
+        let found = parse_stat(7, line).unwrap();
+        assert_eq!(found, Stat { id: Id { pid: 7, start: 12345 }, parent: 1, group: 7, zombie: true });
+        assert_eq!(parse_stat(7, b"7 (cut"), None);
+    }
+
+    #[test]
+    fn a_chain_holds_whole_tokens() {
+        assert!(Mark::Chain("aa:bb:cc".to_owned()).holds("bb"));
+        assert!(!Mark::Chain("aa:bbb".to_owned()).holds("bb"));
+        assert!(!Mark::Missing.holds("bb"));
+    }
+}
