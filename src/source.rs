@@ -196,9 +196,63 @@ impl Sources {
     }
 }
 
+/// Why bytes are no UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// They are UTF-16.
+    Utf16,
+    /// One of them does not belong where it stands.
+    Byte {
+        /// Where the replacement character stands in the text that [`decode`] made.
+        at: usize,
+        /// The byte.
+        byte: u8,
+    },
+}
+
+/// The text that `bytes` are, and what is wrong with them if they are not UTF-8: the text is then made so
+/// that the place can be shown.
+#[must_use]
+pub fn decode(bytes: Vec<u8>) -> (String, Option<Malformed>) {
+    let half = |first: usize| matches!(bytes[..], [a, b, c, d, ..] if [[a, c], [b, d]][first] == [0; 2]);
+    let little = bytes.starts_with(&[0xff, 0xfe]) || half(1);
+    let big = bytes.starts_with(&[0xfe, 0xff]) || half(0);
+    if little || big {
+        let unit = |pair: &[u8]| match *pair {
+            [a, b] if little => u16::from_le_bytes([a, b]),
+            [a, b] => u16::from_be_bytes([a, b]),
+            _ => u16::from(u8::MAX),
+        };
+        let units: Vec<u16> = bytes.chunks(2).map(unit).collect();
+        return (String::from_utf16_lossy(&units), Some(Malformed::Utf16));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => (text, None),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let bytes = error.into_bytes();
+            let malformed = Malformed::Byte { at, byte: bytes[at] };
+            (String::from_utf8_lossy(&bytes).into_owned(), Some(malformed))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_that_are_not_utf_8_are_named() {
+        assert_eq!(decode(b"a = 1".to_vec()), ("a = 1".to_owned(), None));
+        assert_eq!(
+            decode(b"a\n\xffb".to_vec()),
+            ("a\n\u{fffd}b".to_owned(), Some(Malformed::Byte { at: 2, byte: 0xff }))
+        );
+        for bytes in [&b"\xff\xfea\0b\0"[..], b"\xfe\xff\0a\0b", b"a\0b\0", b"\0a\0b"] {
+            let (text, malformed) = decode(bytes.to_vec());
+            assert_eq!((text.trim_start_matches('\u{feff}'), malformed), ("ab", Some(Malformed::Utf16)));
+        }
+    }
 
     #[test]
     fn places_count_scalars_and_skip_the_mark() {
