@@ -63,6 +63,8 @@ pub struct History {
     pub stop_requested: bool,
     /// What interrupted this sitting.
     pub interrupted: Option<Text>,
+    /// The event that interrupted it: what settled later did so while cleaning up.
+    pub interrupted_at: u64,
     /// How the run, or its last sitting, ended.
     pub ended: Option<RunEnded>,
     /// Warnings, oldest first.
@@ -83,7 +85,8 @@ pub struct Row {
     pub settled: Option<Settled>,
     /// The attempt in flight.
     pub running: Option<u32>,
-    /// Attempts that ended, of this round; interrupted ones are left out.
+    /// Attempts that ended, of this round; interrupted ones are left out, and so are those that found the
+    /// task done already.
     pub attempts: u32,
     /// The round, from 1.
     pub round: u32,
@@ -93,8 +96,13 @@ pub struct Row {
     pub retrying: bool,
     /// The attempt that ended last, interrupted ones left out.
     pub last: Option<Arc<AttemptEnded>>,
+    /// Whether its last attempt ended and nothing followed yet: no settling, no other attempt.
+    pub ended: bool,
     /// Whether an attempt of it was cut off by a crash or a signal, and nothing followed yet.
     pub cut_off: bool,
+    /// Whether an attempt of it really ran, in whatever sitting or round: one that found the task done
+    /// already did not (LANGUAGE §11).
+    pub ran: bool,
     /// The instances of a mapped task, in the list's order, once they are named.
     pub instances: Option<IndexMap<Text, Row>>,
     /// Earlier rounds, oldest first.
@@ -202,13 +210,20 @@ impl Row {
                 attempts: self.attempts,
             });
         }
-        *self = Self { name, round, rounds, cost: self.cost, ..Self::default() };
+        *self = Self { name, round, rounds, cost: self.cost, ran: self.ran, ..Self::default() };
+    }
+
+    /// Pending again, as if it had never been, but for having run.
+    fn start_over(&mut self) {
+        let ran = self.ran || self.instances.iter().flat_map(IndexMap::values).any(|row| row.ran);
+        *self = Self { ran, ..Self::new(std::mem::take(&mut self.name)) };
     }
 
     fn cut(&mut self) {
         self.retrying = false;
         if self.running.take().is_some() {
             self.cut_off = true;
+            self.ran = true;
         }
         for instance in self.instances.iter_mut().flat_map(IndexMap::values_mut) {
             instance.cut();
@@ -275,13 +290,25 @@ impl History {
         Self { plan, rows, index, ..Self::default() }
     }
 
+    /// Where a task, or an instance `task[element]`, has its row: an index into [`History::rows`], and one
+    /// into the instances of that row.
+    #[must_use]
+    pub fn locate(&self, name: &str) -> Option<(usize, Option<usize>)> {
+        let (task, element) = split_name(name);
+        let at = *self.index.get(task)?;
+        match element {
+            Some(element) => Some((at, Some(self.rows[at].instances.as_ref()?.get_index_of(element)?))),
+            None => Some((at, None)),
+        }
+    }
+
     /// The row of `task`, or of an instance `task[element]`.
     #[must_use]
     pub fn row(&self, name: &str) -> Option<&Row> {
-        let (task, element) = split_name(name);
-        let row = &self.rows[*self.index.get(task)?];
+        let (at, element) = self.locate(name)?;
+        let row = &self.rows[at];
         match element {
-            Some(element) => row.instances.as_ref()?.get(element),
+            Some(element) => row.instances.as_ref()?.get_index(element).map(|(_, row)| row),
             None => Some(row),
         }
     }
@@ -312,13 +339,14 @@ impl History {
     fn row_mut(&mut self, name: &str) -> Result<&mut Row, Mismatch> {
         let unknown =
             || Mismatch { message: format!("the log names the task `{name}`, which the plan lacks") };
-        let (task, element) = split_name(name);
-        let at = *self.index.get(task).ok_or_else(unknown)?;
+        let (at, element) = self.locate(name).ok_or_else(unknown)?;
+        let row = &mut self.rows[at];
         match element {
             Some(element) => {
-                self.rows[at].instances.as_mut().and_then(|all| all.get_mut(element)).ok_or_else(unknown)
+                let instance = row.instances.as_mut().and_then(|all| all.get_index_mut(element));
+                instance.map(|(_, row)| row).ok_or_else(unknown)
             }
-            None => Ok(&mut self.rows[at]),
+            None => Ok(row),
         }
     }
 
@@ -353,17 +381,25 @@ impl History {
                 let row = self.row_mut(&body.task)?;
                 row.running = Some(body.attempt);
                 row.retrying = false;
+                row.ended = false;
                 row.cut_off = false;
+                row.asked = None;
+                row.answered = None;
                 row.round = body.round;
             }
             Body::AttemptEnded(body) => {
                 self.spent = self.spent.plus(body.cost_usd);
+                if body.done_already {
+                    self.steps = self.steps.saturating_sub(1);
+                }
                 let row = self.row_mut(&body.task)?;
                 row.running = None;
+                row.ran |= !body.done_already;
                 if body.grade == Grade::Interrupted {
                     row.cut_off = true;
                 } else {
-                    row.attempts += 1;
+                    row.ended = true;
+                    row.attempts += u32::from(!body.done_already);
                     row.cost = row.cost.plus(body.cost_usd);
                     row.last = Some(Arc::new(body.clone()));
                 }
@@ -376,7 +412,11 @@ impl History {
                     self.gates.insert(body.verifier.clone(), body.clone());
                 }
             },
-            Body::RetryScheduled(body) => self.row_mut(&body.task)?.retrying = true,
+            Body::RetryScheduled(body) => {
+                let row = self.row_mut(&body.task)?;
+                row.ended = false;
+                row.retrying = true;
+            }
             Body::TimerFired(body) => {
                 if let Some(task) = &body.task {
                     self.row_mut(task)?.retrying = false;
@@ -392,6 +432,8 @@ impl History {
                 };
                 let row = self.row_mut(&body.task)?;
                 row.settled = Some(settled);
+                row.ended = false;
+                row.retrying = false;
                 row.asked = None;
             }
             Body::RoundStarted(body) => {
@@ -417,7 +459,12 @@ impl History {
                 self.halted.get_or_insert_with(|| body.clone());
             }
             Body::StopRequested(_) => self.stop_requested = true,
-            Body::Interrupted(body) => self.interrupted = Some(body.by.clone()),
+            Body::Interrupted(body) => {
+                if self.interrupted.is_none() {
+                    self.interrupted_at = event.seq;
+                }
+                self.interrupted = Some(body.by.clone());
+            }
             Body::NodeEntered(_) | Body::Alive(_) => {}
             Body::RunResumed(body) => {
                 self.sittings += 1;
@@ -426,14 +473,17 @@ impl History {
                 self.keep_going = body.keep_going;
                 self.interrupted = None;
                 self.ended = None;
+                self.stop_requested = false;
                 if body.reopened || body.from.is_some() {
                     self.halted = None;
-                    self.stop_requested = false;
                 }
                 self.rows.iter_mut().for_each(Row::cut);
                 for task in &body.again {
-                    let row = self.row_mut(task)?;
-                    *row = Row::new(row.name.clone());
+                    self.row_mut(task)?.start_over();
+                    if let (task, Some(_)) = split_name(task) {
+                        // Its fold is open again, and what else settled below it stays.
+                        self.row_mut(task)?.settled = None;
+                    }
                 }
             }
             Body::RunEnded(body) => self.ended = Some(body.clone()),

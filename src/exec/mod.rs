@@ -1,2 +1,21 @@
 //! Decides and drives a run of a valid plan.
+//!
+//! The middle is pure: [`scheduler::Scheduler`] folds events and says what is owed. Around it the driver
+//! turns actions into work through the [`ports`], and its results into events.
+pub mod admission;
+mod budget;
+mod conditions;
+mod decimal;
+mod fanout;
+pub mod inputs;
+mod json;
 pub mod ports;
+mod readiness;
+pub mod route;
+pub mod scheduler;
+mod settle;
+mod staging;
+pub mod states;
+mod top_k;
+mod units;
+mod verdict;

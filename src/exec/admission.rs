@@ -1,0 +1,441 @@
+//! What is refused before anything is spent, and what cannot run here (EXECUTION §3).
+//!
+//! Compiling and binding parameters come before; a plan that is truncated is no refusal but a run that ends
+//! at once. Unaware of the machine: it is told what the machine has.
+
+use crate::diag::{Code, Diagnostics, Severity};
+use crate::event::{Ceilings, PlanAdmitted};
+use crate::ir::kind::{Agent, Run};
+use crate::ir::{Isolation, Join, Kind, Millis, Plan, Shell, Stage, Task, TaskId, Usd, WorkspaceKind};
+use crate::source::{Span, Text};
+use crate::validate::ValidPlan;
+
+/// The codes that this file raises.
+pub static CODES: &[&Code] = &[
+    &NOT_YET,
+    &UNKNOWN_HARNESS,
+    &NO_HARNESS,
+    &NO_CEILING,
+    &TIMEOUT_OVER_CEILING,
+    &NOTHING_BUT_RESERVE,
+    &NO_SHELL,
+];
+
+static NOT_YET: Code = Code {
+    id: "plan::run::not_yet",
+    severity: Severity::Error,
+    summary: "Something that cannot run yet",
+    explain: "The plan is well-formed, and `plan check` accepts it, but this version of the executor cannot run \
+              what it names. Nothing was started.",
+};
+
+static UNKNOWN_HARNESS: Code = Code {
+    id: "plan::run::unknown_harness",
+    severity: Severity::Error,
+    summary: "A harness that does not exist",
+    explain: "An agent task names a harness that this machine does not have. A typo here would otherwise show \
+              only when the task is reached, after money was spent.",
+};
+
+static NO_HARNESS: Code = Code {
+    id: "plan::run::no_harness",
+    severity: Severity::Error,
+    summary: "An agent task without a harness",
+    explain: "The harness of an agent task comes from the task, its session, profile, group or `defaults`, or \
+              from `--harness`. None of them gives one.",
+};
+
+static NO_CEILING: Code = Code {
+    id: "plan::run::no_ceiling",
+    severity: Severity::Error,
+    summary: "An agent task without a ceiling on money and time",
+    explain: "A plan with an agent task must get both `usd` and `time`, from its header's `budget` or from \
+              `--max-cost` and `--max-time`: what an agent spends is known only afterwards.",
+};
+
+static TIMEOUT_OVER_CEILING: Code = Code {
+    id: "plan::run::timeout_over_ceiling",
+    severity: Severity::Error,
+    summary: "A timeout longer than the run may take",
+    explain: "The ceiling on time is the lower of the header's `budget` and `--max-time`. A task that may take \
+              longer than the whole run cannot be meant.",
+};
+
+static NOTHING_BUT_RESERVE: Code = Code {
+    id: "plan::run::nothing_but_reserve",
+    severity: Severity::Error,
+    summary: "A reserve that leaves nothing",
+    explain: "Where a task says `always`, the header's `reserve` is kept back from the ceilings (`{ time = 30s }` \
+              where none is written). It has to leave the main graph something. Raise the ceiling, or lower the \
+              reserve.",
+};
+
+static NO_SHELL: Code = Code {
+    id: "plan::run::no_shell",
+    severity: Severity::Error,
+    summary: "A shell that does not exist",
+    explain: "A `run` string is run by the shell that the plan names, `bash` unless it says `shell = \"sh\"`. This \
+              machine does not have it.",
+};
+
+/// What the operator asked for on the command line.
+#[derive(Clone, Debug, Default)]
+pub struct Operator {
+    /// `--max-cost`.
+    pub max_usd: Option<Usd>,
+    /// `--max-time`.
+    pub max_time: Option<Millis>,
+    /// `--max-steps`.
+    pub max_steps: Option<u64>,
+    /// `--cap`, each time.
+    pub caps: Vec<Text>,
+    /// `--keep-going`.
+    pub keep_going: bool,
+    /// `--harness`.
+    pub harness: Option<Text>,
+}
+
+/// What this machine has.
+#[derive(Clone, Debug, Default)]
+pub struct Machine {
+    /// The harnesses that exist.
+    pub harnesses: Vec<Text>,
+    /// The shells that do not.
+    pub missing_shells: Vec<Shell>,
+}
+
+/// Looks at everything that could refuse the run. An error among the findings does; otherwise the event says
+/// what was admitted.
+#[must_use]
+pub fn admit(plan: &ValidPlan, operator: &Operator, machine: &Machine) -> (PlanAdmitted, Diagnostics) {
+    let ceilings = ceilings(plan, operator, None);
+    let mut found = Diagnostics::new();
+    not_yet(plan, &mut found);
+    no_ceiling(plan, ceilings, &mut found);
+    long_timeouts(plan, ceilings, &mut found);
+    nothing_but_reserve(plan, ceilings, &mut found);
+    shells(plan, machine, &mut found);
+    harnesses(plan, operator, machine, &mut found);
+    let admitted = PlanAdmitted {
+        tasks: plan.tasks.len() as u64,
+        caps: operator.caps.clone(),
+        ceilings,
+        keep_going: operator.keep_going,
+    };
+    (admitted, found)
+}
+
+/// The ceilings in force: the lower of plan and operator. What the operator does not say anew for a resumed
+/// run stays as it was in `past`.
+#[must_use]
+pub fn ceilings(plan: &Plan, operator: &Operator, past: Option<Ceilings>) -> Ceilings {
+    fn lower<T: Ord + Copy>(plan: Option<T>, said: Option<T>, past: Option<T>) -> Option<T> {
+        match said {
+            Some(said) => Some(plan.map_or(said, |plan| plan.min(said))),
+            None => past.or(plan),
+        }
+    }
+    let (budget, past) = (&plan.header.budget, past.unwrap_or_default());
+    Ceilings {
+        usd: lower(budget.usd.map(|usd| usd.value), operator.max_usd, past.usd),
+        time_ms: lower(budget.time.map(|time| time.value), operator.max_time, past.time_ms),
+        steps: lower(budget.steps.map(|steps| steps.value), operator.max_steps, past.steps),
+    }
+}
+
+/// One thing that cannot run yet: what it is called, and where the plan has it.
+struct NotYet {
+    what: &'static str,
+    places: fn(&Plan) -> Vec<(Span, Text)>,
+}
+
+static REFUSED: &[NotYet] = &[
+    NotYet { what: "`agent` tasks", places: |plan| of_kind(plan, "agent") },
+    NotYet { what: "`gate` tasks", places: |plan| of_kind(plan, "gate") },
+    NotYet { what: "`machine` tasks", places: |plan| of_kind(plan, "machine") },
+    NotYet { what: "`report` tasks", places: |plan| of_kind(plan, "report") },
+    NotYet { what: "`call` tasks", places: |plan| of_kind(plan, "call") },
+    NotYet { what: "`revise`", places: |plan| tasks(plan, |task| !task.revise.is_empty()) },
+    NotYet { what: "`verify` in a task", places: |plan| tasks(plan, |task| !task.verify.is_empty()) },
+    NotYet {
+        what: "`verify` at the top level",
+        places: |plan| plan.gates.iter().map(|gate| (gate.name.span, gate.name.value.clone())).collect(),
+    },
+    NotYet {
+        what: "`isolation = \"worktree\"`",
+        places: |plan| tasks(plan, |task| task.isolation.value == Isolation::Worktree),
+    },
+    NotYet {
+        what: "`workspace = \"git\"`",
+        places: |plan| match plan.header.workspace {
+            WorkspaceKind::Git => vec![(plan.span, plan.name.clone())],
+            WorkspaceKind::Direct => Vec::new(),
+        },
+    },
+    NotYet {
+        what: "`frozen`",
+        places: |plan| plan.header.frozen.iter().map(|glob| (glob.span, glob.value.clone())).collect(),
+    },
+    NotYet {
+        what: "`resolve`",
+        places: |plan| {
+            plan.resolves.iter().map(|resolve| (resolve.name.span, resolve.name.value.clone())).collect()
+        },
+    },
+    NotYet {
+        what: "`continue`",
+        places: |plan| {
+            plan.continuation.iter().map(|block| (block.span, Text::const_new("continue"))).collect()
+        },
+    },
+];
+
+fn of_kind(plan: &Plan, kind: &str) -> Vec<(Span, Text)> {
+    tasks(plan, |task| task.kind.as_str() == kind)
+}
+
+fn tasks(plan: &Plan, has: impl Fn(&Task) -> bool) -> Vec<(Span, Text)> {
+    let named = |task: &Task| (task.name.span, task.name.value.clone());
+    plan.tasks.iter().filter(|task| has(task)).map(named).collect()
+}
+
+fn not_yet(plan: &Plan, found: &mut Diagnostics) {
+    for refused in REFUSED {
+        let places = (refused.places)(plan);
+        let Some((first, _)) = places.first() else { continue };
+        let names: Vec<String> = places.iter().map(|(_, name)| format!("`{name}`")).collect();
+        let mut finding = NOT_YET
+            .at(*first, format!("{} cannot run yet: {}", refused.what, names.join(", ")))
+            .label("this version cannot run it");
+        for (span, name) in places.iter().skip(1) {
+            finding = finding.related(*span, format!("`{name}` as well"));
+        }
+        found.push(finding);
+    }
+}
+
+/// Every agent task, and every agent node of a machine.
+fn agents(plan: &Plan) -> impl Iterator<Item = (Span, &Text, &Agent)> {
+    plan.tasks.iter().flat_map(|task| {
+        let mut found = Vec::new();
+        match &task.kind {
+            Kind::Agent(agent) => found.push((task.name.span, &task.name.value, agent.as_ref())),
+            Kind::Machine(machine) => {
+                found.extend(machine.nodes.iter().filter_map(|node| match &node.task.kind {
+                    Kind::Agent(agent) => Some((node.task.name.span, &node.task.name.value, agent.as_ref())),
+                    Kind::Command(_)
+                    | Kind::Evaluate(_)
+                    | Kind::Route(_)
+                    | Kind::Gate(_)
+                    | Kind::TopK(_)
+                    | Kind::Report(_)
+                    | Kind::Call(_)
+                    | Kind::Machine(_) => None,
+                }));
+            }
+            Kind::Command(_)
+            | Kind::Evaluate(_)
+            | Kind::Route(_)
+            | Kind::Gate(_)
+            | Kind::TopK(_)
+            | Kind::Report(_)
+            | Kind::Call(_) => {}
+        }
+        found
+    })
+}
+
+fn no_ceiling(plan: &Plan, ceilings: Ceilings, found: &mut Diagnostics) {
+    let Some((span, name, _)) = agents(plan).next() else { return };
+    for (missing, field, flag) in
+        [(ceilings.usd.is_none(), "usd", "--max-cost"), (ceilings.time_ms.is_none(), "time", "--max-time")]
+    {
+        if missing {
+            found.push(
+                NO_CEILING
+                    .at(span, format!("the plan has the agent task `{name}` and no ceiling on `{field}`"))
+                    .label("what it spends is known only afterwards")
+                    .help(format!("give `budget = {{ {field} = … }}` in the header, or {flag}")),
+            );
+        }
+    }
+}
+
+fn long_timeouts(plan: &Plan, ceilings: Ceilings, found: &mut Diagnostics) {
+    let Some(ceiling) = ceilings.time_ms else { return };
+    for task in &plan.tasks {
+        if let Some(timeout) = task.timeout.filter(|timeout| timeout.value > ceiling) {
+            let name = &task.name.value;
+            found.push(
+                TIMEOUT_OVER_CEILING
+                    .at(timeout.span, format!("`{name}` may take {}, and the run {ceiling}", timeout.value))
+                    .label("longer than the time ceiling")
+                    .help(format!("write `timeout = {ceiling}` or less, or raise the ceiling")),
+            );
+        }
+    }
+}
+
+fn nothing_but_reserve(plan: &Plan, ceilings: Ceilings, found: &mut Diagnostics) {
+    let Some(always) = plan.tasks.iter().find(|task| task.always.value) else { return };
+    let reserve = &plan.header.reserve;
+    let span = reserve.span.unwrap_or(always.always.span);
+    let name = &always.name.value;
+    if let Some(time) = ceilings.time_ms.filter(|&time| time <= reserve.time) {
+        found.push(
+            NOTHING_BUT_RESERVE
+                .at(
+                    span,
+                    format!("the reserve of {} leaves nothing of the time ceiling of {time}", reserve.time),
+                )
+                .label("kept back for `always` tasks")
+                .related(always.always.span, format!("`{name}` runs in any case"))
+                .help("write a shorter `reserve = { time = … }` in the header"),
+        );
+    }
+    if let Some(usd) = ceilings.usd.filter(|&usd| usd <= reserve.usd && !reserve.usd.is_zero()) {
+        found.push(
+            NOTHING_BUT_RESERVE
+                .at(
+                    span,
+                    format!("the reserve of ${} leaves nothing of the cost ceiling of ${usd}", reserve.usd),
+                )
+                .label("kept back for `always` tasks")
+                .related(always.always.span, format!("`{name}` runs in any case")),
+        );
+    }
+}
+
+fn shells(plan: &Plan, machine: &Machine, found: &mut Diagnostics) {
+    for &shell in &machine.missing_shells {
+        let program = shell.argv()[0];
+        if let Some(task) = plan.tasks.iter().find(|task| task.shell == shell && needs_shell(&task.kind)) {
+            let name = &task.name.value;
+            found.push(
+                NO_SHELL
+                    .at(
+                        task.name.span,
+                        format!("`{name}` needs `{program}`, which this machine does not have"),
+                    )
+                    .label("its `run` is a string for the shell"),
+            );
+        }
+    }
+}
+
+fn needs_shell(kind: &Kind) -> bool {
+    let is_string = |run: &Run| match run {
+        Run::Shell(_) => true,
+        Run::List(_) => false,
+    };
+    match kind {
+        Kind::Command(run) => is_string(&run.value),
+        Kind::Evaluate(evaluate) => is_string(&evaluate.run.value),
+        Kind::Route(route) => route.run.as_ref().is_some_and(|run| is_string(&run.value)),
+        Kind::Agent(_)
+        | Kind::Gate(_)
+        | Kind::TopK(_)
+        | Kind::Report(_)
+        | Kind::Call(_)
+        | Kind::Machine(_) => false,
+    }
+}
+
+fn harnesses(plan: &Plan, operator: &Operator, machine: &Machine, found: &mut Diagnostics) {
+    for (span, name, agent) in agents(plan) {
+        let session = agent.session.and_then(|id| plan.sessions.get(id.value.index()));
+        let settings = session.map_or(&agent.settings, |session| &session.agent);
+        let written = settings.harness.as_ref().or(agent.settings.harness.as_ref());
+        let harness = written.map(|harness| (harness.span, &harness.value));
+        let Some((place, harness)) = harness.or_else(|| operator.harness.as_ref().map(|name| (span, name)))
+        else {
+            found.push(
+                NO_HARNESS
+                    .at(span, format!("nothing says which harness runs `{name}`"))
+                    .label("needs a harness")
+                    .help("give `harness = \"…\"` in `defaults`, or --harness"),
+            );
+            continue;
+        };
+        if !machine.harnesses.contains(harness) {
+            let known: Vec<String> = machine.harnesses.iter().map(|name| format!("`{name}`")).collect();
+            let mut finding = UNKNOWN_HARNESS
+                .at(place, format!("no harness is called `{harness}`"))
+                .label(format!("`{name}` would run with it"));
+            if !known.is_empty() {
+                finding = finding.help(format!("this machine has {}", known.join(", ")));
+            }
+            found.push(finding);
+        }
+    }
+}
+
+/// Which tasks can run here, given the capabilities that the machine declares.
+#[derive(Clone, Debug, Default)]
+pub struct Runnable {
+    /// By task; empty where every task can.
+    flags: Vec<bool>,
+    caps: Vec<Text>,
+}
+
+impl Runnable {
+    /// Whether `task` can run here.
+    #[must_use]
+    pub fn has(&self, task: TaskId) -> bool {
+        self.flags.get(task.index()).copied().unwrap_or(true)
+    }
+
+    fn lacks<'p>(&self, plan: &'p Plan, task: TaskId) -> impl Iterator<Item = &'p Text> {
+        plan[task].needs.iter().filter(|need| !self.caps.contains(need))
+    }
+}
+
+/// Which tasks can run: their `needs` are declared and their join can be met.
+#[must_use]
+pub fn runnable(plan: &ValidPlan, caps: &[Text]) -> Runnable {
+    let mut all = Runnable { flags: Vec::new(), caps: caps.to_vec() };
+    if plan.tasks.iter().all(|task| task.needs.iter().all(|need| caps.contains(need))) {
+        return all;
+    }
+    let mut flags = vec![true; plan.tasks.len()];
+    for &id in plan.graph().order() {
+        let task = &plan[id];
+        let mut dependencies = task.depends_on.iter().map(|dependency| flags[dependency.task.index()]);
+        let joined = match task.join.value {
+            Join::All => dependencies.all(|runs| runs),
+            Join::Passed => task.depends_on.is_empty() || dependencies.any(|runs| runs),
+            Join::Settled => true,
+        };
+        flags[id.index()] = joined && task.needs.iter().all(|need| caps.contains(need));
+    }
+    all.flags = flags;
+    all
+}
+
+/// Why a required main task cannot run here, every one named; none where all can.
+#[must_use]
+pub fn gap(plan: &ValidPlan, runnable: &Runnable) -> Option<Text> {
+    let gaps = plan.ids().filter(|&id| {
+        let task = &plan[id];
+        task.required && task.stage == Stage::Main && !runnable.has(id)
+    });
+    let said: Vec<String> = gaps.map(|id| why_not(plan, runnable, id).into()).collect();
+    (!said.is_empty()).then(|| format!("nothing ran: {}", said.join("; ")).into())
+}
+
+/// Why `task` cannot run here.
+#[must_use]
+pub fn why_not(plan: &ValidPlan, runnable: &Runnable, task: TaskId) -> Text {
+    let lacks: Vec<String> = runnable.lacks(plan, task).map(|need| format!("`{need}`")).collect();
+    let name = &plan[task].name.value;
+    if !lacks.is_empty() {
+        return format!("`{name}` needs {}, which this machine does not declare", lacks.join(", ")).into();
+    }
+    let of = plan[task].depends_on.iter().find(|dependency| !runnable.has(dependency.task));
+    match of {
+        Some(of) => {
+            format!("`{name}` depends on `{}`, which cannot run here", plan[of.task].name.value).into()
+        }
+        None => format!("`{name}` cannot run here").into(),
+    }
+}

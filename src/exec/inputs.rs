@@ -1,0 +1,260 @@
+//! What a task sees: one entry a dependency as its join says, and the reserved entries that apply
+//! (EXECUTION §6).
+//!
+//! Results travel as the text that their task wrote, digit for digit. Which files are staged is decided in
+//! `staging.rs`; writing any of it down is the driver's business.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::fanout::{raw, value_json};
+use super::json;
+use super::ports::Staged;
+use super::scheduler::Scheduler;
+use super::staging::{self, Upstream};
+use super::units::Unit;
+use super::verdict;
+use crate::event::{Raw, Status};
+use crate::history::Row;
+use crate::ir::{Join, Kind, Plan, Stage, Task, TaskId};
+use crate::source::Text;
+
+/// The longest note in an envelope, in characters.
+const LONGEST_NOTE: usize = 2_000;
+
+/// What a task is given.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// The inputs object.
+    pub json: String,
+    /// The file sets that are staged for it.
+    pub staged: Vec<Staged>,
+}
+
+/// What `task`, or its instance of `element`, is given now. Its dependencies are terminal.
+///
+/// # Panics
+/// If `task` is mapped and has no such element.
+#[must_use]
+pub fn inputs(s: &Scheduler, task: TaskId, element: Option<&str>) -> Inputs {
+    let row = &s.history.rows[task.index()];
+    let index = element.map(|name| {
+        let instances = row.instances.as_ref().expect("an instance is dispatched after it was named");
+        instances.get_index_of(name).expect("an instance that is dispatched has a row")
+    });
+    let unit = Unit::part(s.plan.graph().position(task), index);
+    let outcome = (s.plan[task].stage == Stage::Epilogue).then(|| s.cache.outcome(s));
+    let staged = staging::staged(s, unit, outcome.as_deref().map(|outcome| &outcome.staged[..]));
+    let mut object = Object::new();
+    for dependency in &s.plan[task].depends_on {
+        let name = &s.plan[dependency.task].name.value;
+        if let Some(value) = entry(s, unit, dependency.task) {
+            object.member(name, &value);
+        }
+    }
+    if let Some(element) = unit.index().and_then(|at| s.tasks[task.index()].spread.as_ref()?.elements.get(at))
+    {
+        object.member("item", element.json.get());
+    }
+    if !s.plan.params.is_empty() && reads_params(&s.plan[task].kind) {
+        object.member("params", &params(&s.plan));
+    }
+    if let Some(outcome) = &outcome {
+        object.member("outcome", &outcome.json);
+    }
+    Inputs { json: object.end(), staged }
+}
+
+/// A JSON object that is being written.
+struct Object(String);
+
+impl Object {
+    fn new() -> Self {
+        Self("{".to_owned())
+    }
+
+    fn member(&mut self, name: &str, json: &str) {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        self.0.push_str(&json::quoted(name));
+        self.0.push(':');
+        self.0.push_str(json);
+    }
+
+    fn end(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}
+
+/// The entry of the dependency `of`; none where the join leaves it out.
+fn entry(s: &Scheduler, unit: Unit, of: TaskId) -> Option<String> {
+    let task = s.task(unit);
+    let row = s.seen(of, unit);
+    let whole = s.seen_unit(of, unit).index().is_none();
+    match task.join.value {
+        Join::All => Some(output(s, unit, of, row)),
+        Join::Passed => {
+            let folds = whole && row.instances.is_some();
+            (folds || row.status().is_some_and(Status::passes)).then(|| output(s, unit, of, row))
+        }
+        Join::Settled => {
+            let narrowed = row.output().map(|output| keyed(s, unit, of, &output));
+            Some(envelope_with(row, whole && s.plan[of].over.is_some(), narrowed.as_deref()))
+        }
+    }
+}
+
+fn output(s: &Scheduler, unit: Unit, of: TaskId, row: &Row) -> String {
+    // A task that passed without a result passed with the empty one.
+    keyed(s, unit, of, &row.output().unwrap_or_else(|| raw("{}")))
+}
+
+/// `output` of the task `of`, in which every field that `unit` has as `keyed` is only the entry of its own
+/// element, and null where there is none.
+fn keyed(s: &Scheduler, unit: Unit, of: TaskId, output: &Raw) -> String {
+    let fields: Vec<&Text> = s
+        .task(unit)
+        .keyed
+        .iter()
+        .filter(|keyed| keyed.value.0 == of && unit.index().is_some())
+        .map(|keyed| &keyed.value.1)
+        .collect();
+    let members = if fields.is_empty() { None } else { json::members(output) };
+    let Some(members) = members else { return output.get().to_owned() };
+    let mut object = Object::new();
+    for (name, value) in members {
+        if fields.iter().any(|field| **field == name) {
+            object.member(&name, json::member(value, &s.row(unit).name).map_or("null", |own| own.get()));
+        } else {
+            object.member(&name, value.get());
+        }
+    }
+    object.end()
+}
+
+/// `{status, note, output, files}`, and `per_instance` where `mapped`.
+fn envelope(row: &Row, mapped: bool) -> String {
+    let output = row.output();
+    envelope_with(row, mapped, output.as_deref().map(serde_json::value::RawValue::get))
+}
+
+fn envelope_with(row: &Row, mapped: bool, output: Option<&str>) -> String {
+    let status = row.status().unwrap_or(Status::Blocked).as_str();
+    let note = row.note().map_or_else(|| "null".to_owned(), |note| json::quoted(&cut(note)));
+    let files = staging::has_files(row);
+    let output = output.unwrap_or("null");
+    let mut text = format!("{{\"status\":\"{status}\",\"note\":{note},\"output\":{output},\"files\":{files}");
+    if mapped {
+        let mut object = Object::new();
+        for (name, row) in row.instances.iter().flatten() {
+            if row.is_settled() {
+                object.member(name, &envelope(row, false));
+            }
+        }
+        text.push_str(",\"per_instance\":");
+        text.push_str(&object.end());
+    }
+    text.push('}');
+    text
+}
+
+/// A note, cut at 2,000 characters, with its length where it was longer.
+fn cut(note: &str) -> String {
+    match note.char_indices().nth(LONGEST_NOTE) {
+        Some((at, _)) => format!("{}… ({} characters)", &note[..at], note.chars().count()),
+        None => note.to_owned(),
+    }
+}
+
+fn reads_params(kind: &Kind) -> bool {
+    match kind {
+        Kind::Command(_) | Kind::Evaluate(_) | Kind::Route(_) => true,
+        Kind::Agent(_)
+        | Kind::Gate(_)
+        | Kind::TopK(_)
+        | Kind::Report(_)
+        | Kind::Call(_)
+        | Kind::Machine(_) => false,
+    }
+}
+
+/// The launch parameters, typed.
+fn params(plan: &Plan) -> String {
+    let mut object = Object::new();
+    for param in &plan.params {
+        let value = param.value.as_ref().or(param.default.as_ref());
+        object.member(&param.name.value, &value.map_or_else(|| "null".to_owned(), value_json));
+    }
+    object.end()
+}
+
+/// What an epilogue task learns of the main graph.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    /// `{exit, verdict, tasks: {name: envelope}}` over the settled main tasks.
+    json: String,
+    /// Their captured sets.
+    staged: Vec<Staged>,
+}
+
+impl Outcome {
+    fn new(s: &Scheduler) -> Self {
+        let mut json = "{\"exit\":".to_owned();
+        if s.history.interrupted.is_some() {
+            json.push_str("\"interrupted\",\"verdict\":null");
+        } else {
+            let verdict::Outcome { exit, verdict } = verdict::outcome(s);
+            let written = write!(json, "\"{}\",\"verdict\":\"{}\"", exit.as_str(), verdict.as_str());
+            written.expect("writing to a string does not fail");
+        }
+        let mut tasks = Object::new();
+        let mut staged = Vec::new();
+        for id in s.plan.ids() {
+            let (task, row): (&Task, &Row) = (&s.plan[id], &s.history.rows[id.index()]);
+            if task.stage == Stage::Main && row.is_settled() {
+                tasks.member(&task.name.value, &envelope(row, task.over.is_some()));
+                staging::all_sets(row, &task.name.value, &mut staged);
+            }
+        }
+        json.push_str(",\"tasks\":");
+        json.push_str(&tasks.end());
+        json.push('}');
+        Self { json, staged }
+    }
+}
+
+/// What is computed once and read by many dispatches.
+#[derive(Debug)]
+pub(super) struct Cache {
+    pub(super) upstream: Upstream,
+    outcome: std::cell::RefCell<Option<(OutcomeKey, Arc<Outcome>)>>,
+}
+
+/// When the main graph came to rest, and whether a signal has come since.
+type OutcomeKey = (Option<u64>, bool);
+
+impl Cache {
+    pub(super) fn new(plan: &crate::validate::ValidPlan) -> Self {
+        Self { upstream: Upstream::new(plan), outcome: std::cell::RefCell::default() }
+    }
+
+    /// Forgets what depends on events.
+    pub(super) fn forget(&mut self) {
+        self.outcome.take();
+    }
+
+    fn outcome(&self, s: &Scheduler) -> Arc<Outcome> {
+        let key = (s.rest, s.history.interrupted.is_some());
+        let mut kept = self.outcome.borrow_mut();
+        match &*kept {
+            Some((known, outcome)) if *known == key => Arc::clone(outcome),
+            _ => {
+                let outcome = Arc::new(Outcome::new(s));
+                *kept = Some((key, Arc::clone(&outcome)));
+                outcome
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What a run comes to: when it halts, when its main graph is at rest, its exit and its verdict
+//! (EXECUTION §2).
+//!
+//! The verdict is that of every required main task, never that of the last one. The first halt decides.
+//! Unaware of single attempts.
+
+use super::admission;
+use super::budget::Ceiling;
+use super::scheduler::Scheduler;
+use super::states::Phase;
+use crate::event::{Body, Exit, Halted, RunEnded, Verdict, Warning};
+use crate::ir::Stage;
+use crate::source::Text;
+
+/// How a run comes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its exit.
+    pub exit: Exit,
+    /// Its verdict.
+    pub verdict: Verdict,
+}
+
+/// Whether exit and verdict are settled, whatever happens from here on.
+pub(super) fn decided(s: &Scheduler) -> bool {
+    s.history.halted.is_some()
+        || (*s.tally.unsettled.of(Stage::Main) == 0 && s.tally.failures == 0 && s.tally.completion.is_none())
+}
+
+/// The outcome, once it is decided and the main graph at rest.
+pub(super) fn outcome(s: &Scheduler) -> Outcome {
+    let exit = s.history.halted.as_ref().map_or(Exit::Completed, |halted| halted.exit);
+    let holds = s.tally.failures == 0;
+    let verdict = match exit {
+        Exit::Completed | Exit::Concluded if holds => Verdict::Valid,
+        Exit::Completed
+        | Exit::Concluded
+        | Exit::Failed
+        | Exit::Unaccepted
+        | Exit::CostCeiling
+        | Exit::TimeCeiling
+        | Exit::StepCeiling
+        | Exit::Truncated
+        | Exit::Stopped
+        | Exit::Waiting
+        | Exit::Stuck => Verdict::Invalid,
+    };
+    Outcome { exit, verdict }
+}
+
+/// The halt that is due, if one is. The first one wins, so that nothing is once the outcome is decided.
+pub(super) fn halt(s: &Scheduler) -> Option<Halted> {
+    if decided(s) || s.history.interrupted.is_some() {
+        return None;
+    }
+    if s.history.steps == 0
+        && let Some(note) = admission::gap(&s.plan, &s.runnable)
+    {
+        return Some(Halted { exit: Exit::Truncated, task: None, note: Some(note) });
+    }
+    if s.history.stop_requested {
+        return Some(Halted { exit: Exit::Stopped, task: None, note: None });
+    }
+    let used = s.used();
+    if let Some(ceiling) = s.limits.overrun(&used) {
+        let note = compact_str::format_compact!("${} were spent, over {ceiling}", used.spent);
+        return Some(Halted { exit: ceiling.exit(), task: None, note: Some(note) });
+    }
+    if let Some(ceiling) = s.limits.time_up(&used) {
+        return Some(halted_by(ceiling));
+    }
+    let at_rest = *s.tally.unsettled.of(Stage::Main) == 0;
+    if let Some((_, id)) = s.tally.first_failure.filter(|_| at_rest || !s.keeps_going()) {
+        let row = &s.history.rows[id.index()];
+        let task = Some(row.name.clone());
+        return Some(Halted { exit: Exit::Failed, task, note: row.note().cloned() });
+    }
+    let task = &s.plan[s.tally.completion?];
+    let reason = said_reason(s, s.tally.completion?);
+    Some(Halted { exit: Exit::Concluded, task: Some(task.name.value.clone()), note: reason })
+}
+
+/// The `reason` beside `complete: true`.
+fn said_reason(s: &Scheduler, id: crate::ir::TaskId) -> Option<Text> {
+    let output = s.history.rows[id.index()].last.as_ref()?.output.as_ref()?;
+    Some(super::json::string(super::json::member(output, "reason")?)?.as_ref().into())
+}
+
+/// The halt by a ceiling that is reached.
+pub(super) fn halted_by(ceiling: Ceiling) -> Halted {
+    let note = compact_str::format_compact!("{ceiling} was reached");
+    Halted { exit: ceiling.exit(), task: None, note: Some(note) }
+}
+
+/// Whether the main graph is at rest, so that the epilogue may start (EXECUTION §4, step 3).
+pub(super) fn at_rest(s: &Scheduler) -> bool {
+    if s.history.interrupted.is_some() || s.concluded() {
+        s.main_is_quiet()
+    } else {
+        *s.tally.unsettled.of(Stage::Main) == 0 && decided(s)
+    }
+}
+
+/// Whether, after a halt with this exit, only `always` tasks of the epilogue run.
+pub(super) const fn spares_no_epilogue(exit: Exit) -> bool {
+    match exit {
+        Exit::CostCeiling
+        | Exit::TimeCeiling
+        | Exit::StepCeiling
+        | Exit::Truncated
+        | Exit::Stopped
+        | Exit::Stuck => true,
+        Exit::Completed | Exit::Concluded | Exit::Failed | Exit::Unaccepted | Exit::Waiting => false,
+    }
+}
+
+/// The halt after which only `always` tasks of the epilogue run, if there was one.
+pub(super) fn only_always(s: &Scheduler) -> Option<Exit> {
+    s.history.halted.as_ref().map(|halted| halted.exit).filter(|&exit| spares_no_epilogue(exit))
+}
+
+/// The end of the run or of this sitting, once nothing is left to do. A run that was interrupted has none.
+pub(super) fn end(s: &Scheduler) -> Option<Body> {
+    if s.history.interrupted.is_some() || !s.is_quiet() {
+        return None;
+    }
+    let ended = |exit, verdict| Some(Body::from(RunEnded { exit, verdict }));
+    if s.rest.is_some() && *s.tally.unsettled.of(Stage::Epilogue) == 0 {
+        let Outcome { exit, verdict } = outcome(s);
+        return ended(exit, Some(verdict));
+    }
+    if s.tally.asking > 0 {
+        return ended(Exit::Waiting, None);
+    }
+    let note = stuck(s);
+    if s.rest.is_some() {
+        // The verdict is decided: this is visible, and changes nothing.
+        let said = s.history.warnings.last().is_some_and(|warning| warning.message == note);
+        if !said {
+            return Some(Warning { task: None, message: note }.into());
+        }
+        let Outcome { exit, verdict } = outcome(s);
+        return ended(exit, Some(verdict));
+    }
+    if s.history.halted.as_ref().is_some_and(|halted| halted.exit == Exit::Stuck) {
+        return ended(Exit::Stuck, Some(Verdict::Invalid));
+    }
+    if s.history.halted.is_some() {
+        let Outcome { exit, verdict } = outcome(s);
+        return ended(exit, Some(verdict));
+    }
+    Some(Halted { exit: Exit::Stuck, task: None, note: Some(note) }.into())
+}
+
+/// What waits for what, in a run that is stuck.
+fn stuck(s: &Scheduler) -> Text {
+    const SHOWN: usize = 5;
+    let pending = s.plan.ids().filter(|id| s.tasks[id.index()].phase != Phase::Settled);
+    let said: Vec<String> = pending
+        .take(SHOWN)
+        .map(|id| {
+            let task = &s.plan[id];
+            let open = |of: &&crate::ir::Dependency| s.tasks[of.task.index()].phase != Phase::Settled;
+            match task.depends_on.iter().find(open) {
+                Some(of) => format!("`{}` waits for `{}`", task.name.value, s.plan[of.task].name.value),
+                None => format!("`{}` waits for nothing", task.name.value),
+            }
+        })
+        .collect();
+    compact_str::format_compact!("nothing runs and nothing is ready: {}", said.join("; "))
+}
