@@ -12,6 +12,7 @@
 //! [`event::Event`]; everything shown or resumed is a fold of them, [`history::History`].
 
 pub mod source;
+pub mod glob;
 pub mod diag;
 pub mod reference;
 pub mod ir;

@@ -363,7 +363,7 @@ pub enum Join {
 }
 
 /// When a task runs (LANGUAGE §6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// In the main graph, which decides the verdict.
     #[default]

@@ -156,6 +156,9 @@ impl Keyword {
     }
 }
 
+/// Harnesses that this version has an adapter for. None yet: a run refuses agents by name.
+pub static HARNESSES: &[&str] = &[];
+
 /// A sort of block: what `KEYWORD name { … }` may hold.
 #[derive(Debug)]
 pub struct Block {

@@ -2,11 +2,22 @@
 //!
 //! Unaware of the file system, of tokio and of pest.
 
+mod context;
+mod machines;
+mod reading;
+pub mod rule;
+pub mod rules;
+mod shape;
+
 use std::ops::Deref;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use crate::diag::Diagnostics;
-use crate::ir::{Graph, Plan};
+use crate::ir::{Graph, Kind, Plan};
+use crate::source::Text;
+use context::Context;
 
 /// A plan that every rule accepted, with its graph.
 #[derive(Clone, Debug)]
@@ -35,6 +46,39 @@ impl Deref for ValidPlan {
 /// earlier layers included, is an error.
 pub fn validate(plan: Plan, diagnostics: &mut Diagnostics) -> Option<ValidPlan> {
     let graph = Graph::new(&plan);
+    judge(&plan, &graph, diagnostics);
+    judge_children(&plan, &mut FxHashSet::default(), diagnostics);
     (!diagnostics.has_errors() && graph.is_acyclic())
         .then(|| ValidPlan { plan: Arc::new(plan), graph: Arc::new(graph) })
+}
+
+fn judge(plan: &Plan, graph: &Graph, diagnostics: &mut Diagnostics) {
+    let context = Context::new(plan, graph);
+    for rule in rules::RULES {
+        (rule.check)(&context, diagnostics);
+    }
+}
+
+/// Judges the plans that are called, each once.
+fn judge_children<'a>(plan: &'a Plan, seen: &mut FxHashSet<&'a Text>, diagnostics: &mut Diagnostics) {
+    for task in &plan.tasks {
+        match &task.kind {
+            Kind::Call(call) => {
+                if let Some(child) = &call.child
+                    && seen.insert(&call.plan.value)
+                {
+                    judge(child, &Graph::new(child), diagnostics);
+                    judge_children(child, seen, diagnostics);
+                }
+            }
+            Kind::Command(_)
+            | Kind::Evaluate(_)
+            | Kind::Agent(_)
+            | Kind::Route(_)
+            | Kind::Gate(_)
+            | Kind::TopK(_)
+            | Kind::Report(_)
+            | Kind::Machine(_) => {}
+        }
+    }
 }
