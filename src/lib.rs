@@ -25,5 +25,6 @@ pub mod clock;
 pub mod runner;
 pub mod workspace;
 pub mod store;
+pub mod report;
 pub mod pages;
 pub mod cli;

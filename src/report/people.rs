@@ -1,0 +1,144 @@
+//! Tells people of a run while it happens: lines as things settle, and on a terminal what runs now.
+//!
+//! Where it writes to and how large that is, it is told. A reader that has gone away disturbs no run.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use indexmap::IndexMap;
+
+use super::frame::{self, Drawn, Running, Size};
+use super::lines::{self, Detail};
+use super::text::Paint;
+use crate::event::{Body, Event};
+use crate::history::History;
+use crate::ir::Millis;
+use crate::source::Text;
+
+/// How often a terminal is drawn at most.
+const EVERY: Duration = Duration::from_millis(60);
+
+/// The size of the terminal, if it is one.
+pub type Terminal = Box<dyn Fn() -> Option<Size> + Send>;
+
+/// The last line that an attempt has written so far.
+pub type Tail = Box<dyn Fn(u32) -> String + Send>;
+
+/// Who tells people.
+pub struct People {
+    out: Box<dyn Write + Send>,
+    terminal: Terminal,
+    tail: Tail,
+    detail: Detail,
+    paint: Paint,
+    /// Attempts in flight: whose, and since when.
+    running: IndexMap<u32, (Text, Millis)>,
+    drawn: Drawn,
+    drawn_at: Option<Instant>,
+    /// Lines that the next drawing prints for good.
+    waiting: Vec<String>,
+}
+
+impl People {
+    /// Tells people through `out`.
+    #[must_use]
+    pub fn new(
+        out: Box<dyn Write + Send>,
+        terminal: Terminal,
+        tail: Tail,
+        detail: Detail,
+        paint: Paint,
+    ) -> Self {
+        Self {
+            out,
+            terminal,
+            tail,
+            detail,
+            paint,
+            running: IndexMap::new(),
+            drawn: Drawn::default(),
+            drawn_at: None,
+            waiting: Vec::new(),
+        }
+    }
+
+    /// An event was folded into `history`.
+    pub fn event(&mut self, event: &Event, history: &History) {
+        match &event.body {
+            Body::AttemptStarted(body) => {
+                self.running.insert(body.attempt, (body.task.clone(), event.t));
+            }
+            Body::AttemptEnded(body) => drop(self.running.shift_remove(&body.attempt)),
+            Body::RunStarted(_)
+            | Body::PlanAdmitted(_)
+            | Body::InstancesNamed(_)
+            | Body::VerifierEnded(_)
+            | Body::RetryScheduled(_)
+            | Body::TimerFired(_)
+            | Body::TaskSettled(_)
+            | Body::RoundStarted(_)
+            | Body::NodeEntered(_)
+            | Body::GateAsked(_)
+            | Body::GateAnswered(_)
+            | Body::Warning(_)
+            | Body::Halted(_)
+            | Body::StopRequested(_)
+            | Body::Interrupted(_)
+            | Body::Alive(_)
+            | Body::RunResumed(_)
+            | Body::RunEnded(_) => {}
+        }
+        self.waiting.extend(lines::line(event, history, self.detail, self.paint));
+        self.draw(history, event.t);
+    }
+
+    /// Time passed.
+    pub fn tick(&mut self, history: &History, now: Millis) {
+        self.draw(history, now);
+    }
+
+    fn draw(&mut self, history: &History, now: Millis) {
+        let size = if self.detail == Detail::Quiet { None } else { (self.terminal)() };
+        let Some(size) = size else {
+            if !self.waiting.is_empty() {
+                let mut text = self.waiting.join("\n");
+                text.push('\n');
+                self.waiting.clear();
+                self.write(&text);
+            }
+            return;
+        };
+        if self.drawn_at.is_some_and(|at| at.elapsed() < EVERY) {
+            return;
+        }
+        self.drawn_at = Some(Instant::now());
+        let running = self.running.iter().enumerate().map(|(place, (&attempt, (name, since)))| Running {
+            name: name.clone(),
+            elapsed: Millis(now.0.saturating_sub(since.0)),
+            // Those that there is no room for are not read.
+            last_line: if place < frame::MOST { (self.tail)(attempt) } else { String::new() },
+        });
+        let running: Vec<Running> = running.collect();
+        let lines = frame::lines(history, &running, now, size, self.paint);
+        let text = self.drawn.redraw(&self.waiting, &lines, size.width);
+        self.waiting.clear();
+        self.write(&text);
+    }
+
+    /// Prints `lines` for good, below all that was told, and clears what was drawn.
+    pub fn end(&mut self, lines: &[String]) {
+        self.waiting.extend_from_slice(lines);
+        let width = (self.terminal)().map_or(80, |size| size.width);
+        let waiting = std::mem::take(&mut self.waiting);
+        let text = match self.drawn == Drawn::default() {
+            true => waiting.iter().map(|line| format!("{line}\n")).collect(),
+            false => self.drawn.redraw(&waiting, &[], width),
+        };
+        self.write(&text);
+    }
+
+    fn write(&mut self, text: &str) {
+        // Nobody is left to tell.
+        let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+    }
+}

@@ -1,0 +1,223 @@
+//! The status document: the same for a live, an interrupted and an ended run (EXECUTION §14).
+//!
+//! Serialised, and so a promise to whoever reads it.
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use crate::event::{Blocked, Exit, Raw, Status, Verdict, VerifierEnded, VerifierMode, Warning};
+use crate::history::{History, Round, Row, State};
+use crate::ir::{Millis, Usd};
+use crate::source::Text;
+
+/// The version of this document.
+pub const SCHEMA: u32 = 1;
+
+/// The status of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The run's name.
+    pub run: Text,
+    /// The plan's name.
+    pub plan: Text,
+    /// Whether it runs, waits, was interrupted, or has ended.
+    pub state: &'static str,
+    /// How it ended, or that it waits.
+    pub exit: Option<Exit>,
+    /// Whether its work holds, once that is decided.
+    pub verdict: Option<Verdict>,
+    /// Whether the verdict is valid, which includes every required gate.
+    pub accepted: bool,
+    /// What was spent.
+    pub spent_usd: Usd,
+    /// How long its sittings took, in seconds.
+    pub elapsed_s: f64,
+    /// Attempts started.
+    pub steps: u64,
+    /// One row a task, in declaration order.
+    pub tasks: IndexMap<Text, TaskStatus>,
+    /// The plan's acceptance gates.
+    pub verify: IndexMap<Text, Check>,
+    /// Warnings, oldest first.
+    pub warnings: Vec<Warning>,
+}
+
+/// The status of a task or of an instance.
+#[derive(Clone, Debug, Serialize)]
+pub struct TaskStatus {
+    /// As it settled; else `pending` or `running`.
+    pub status: &'static str,
+    /// One line for people.
+    pub note: Option<Text>,
+    /// Attempts that ended, interrupted ones left out; of a mapped task, those of its instances.
+    pub attempts: u32,
+    /// What they spent.
+    pub cost_usd: Usd,
+    /// The result, or the reading that a failure keeps.
+    pub output: Option<Raw>,
+    /// The files that it keeps; of a mapped task, those of its instances.
+    pub files: Vec<Text>,
+    /// Why it never ran.
+    pub blocked: Option<Blocked>,
+    /// The instances of a mapped task, in the list's order.
+    pub instances: IndexMap<Text, TaskStatus>,
+    /// Earlier rounds, oldest first.
+    pub rounds: Vec<RoundStatus>,
+    /// The latest verdict of each verifier.
+    pub verifiers: IndexMap<Text, Check>,
+}
+
+/// A round that is over.
+#[derive(Clone, Debug, Serialize)]
+pub struct RoundStatus {
+    /// Which, from 1.
+    pub round: u32,
+    /// As it settled.
+    pub status: &'static str,
+    /// One line for people.
+    pub note: Option<Text>,
+    /// How many attempts it took.
+    pub attempts: u32,
+    /// The result, or the reading that a failure keeps.
+    pub output: Option<Raw>,
+    /// The files that it kept.
+    pub files: Vec<Text>,
+}
+
+/// What a verifier said.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// Whether it accepted.
+    pub pass: bool,
+    /// How it failed.
+    pub mode: Option<VerifierMode>,
+    /// What it said.
+    pub detail: Option<Text>,
+}
+
+/// The status of the run of which `history` tells. `held` says whether a process works on it, and `show`
+/// makes a result fit to be shown.
+#[must_use]
+pub fn document(history: &History, held: bool, show: &dyn Fn(&Raw) -> Raw) -> Document {
+    let state = state(history, held);
+    let (exit, verdict) = history.ended.as_ref().map_or((None, None), |end| (Some(end.exit), end.verdict));
+    let view = View { runs: state == State::Running, show };
+    Document {
+        schema: SCHEMA,
+        run: history.run.clone(),
+        plan: history.plan.clone(),
+        state: word(state),
+        exit,
+        verdict,
+        accepted: verdict == Some(Verdict::Valid),
+        spent_usd: history.spent,
+        elapsed_s: seconds(history.elapsed()),
+        steps: history.steps,
+        tasks: history.rows.iter().map(|row| (row.name.clone(), view.task(row))).collect(),
+        verify: checks(&history.gates),
+        warnings: history.warnings.clone(),
+    }
+}
+
+/// The state of a run: one that nobody works on, and that has not ended, was interrupted.
+#[must_use]
+pub fn state(history: &History, held: bool) -> State {
+    match history.state() {
+        State::Running if !held => State::Interrupted,
+        state @ (State::Running | State::Waiting | State::Interrupted | State::Ended) => state,
+    }
+}
+
+/// The word for a state.
+#[must_use]
+pub const fn word(state: State) -> &'static str {
+    match state {
+        State::Running => "running",
+        State::Waiting => "waiting",
+        State::Interrupted => "interrupted",
+        State::Ended => "ended",
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact for 285,000 years of milliseconds")]
+fn seconds(time: Millis) -> f64 {
+    time.0 as f64 / 1000.0
+}
+
+/// How rows are looked at.
+struct View<'a> {
+    /// Whether anything can be running.
+    runs: bool,
+    show: &'a dyn Fn(&Raw) -> Raw,
+}
+
+impl View<'_> {
+    fn task(&self, row: &Row) -> TaskStatus {
+        let instances = row.instances.iter().flatten();
+        let instances: IndexMap<Text, TaskStatus> =
+            instances.map(|(key, row)| (key.clone(), self.task(row))).collect();
+        let cost = instances.values().fold(row.cost, |sum, instance| sum.plus(instance.cost_usd));
+        let mut files = row.files().map(|set| set.paths.clone()).unwrap_or_default();
+        for path in instances.values().flat_map(|instance| &instance.files) {
+            if !files.contains(path) {
+                files.push(path.clone());
+            }
+        }
+        TaskStatus {
+            status: self.status(row),
+            note: row.note().cloned(),
+            attempts: row.attempts + instances.values().map(|instance| instance.attempts).sum::<u32>(),
+            cost_usd: cost,
+            output: row.output().map(|output| (self.show)(&output)),
+            files,
+            blocked: row.settled.as_ref().and_then(|settled| settled.blocked.clone()),
+            instances,
+            rounds: row.rounds.iter().map(|round| self.round(round)).collect(),
+            verifiers: checks(&row.verifiers),
+        }
+    }
+
+    fn status(&self, row: &Row) -> &'static str {
+        match row.status() {
+            Some(status) => status.as_str(),
+            None if self.runs && is_running(row) => "running",
+            None => "pending",
+        }
+    }
+
+    fn round(&self, round: &Round) -> RoundStatus {
+        let output = round.settled.output.as_ref();
+        let output = output.or_else(|| round.last.as_ref()?.output.as_ref());
+        let files = match round.settled.status {
+            Status::Pass | Status::Partial | Status::Fail => round.last.as_ref(),
+            Status::Skipped | Status::Transport | Status::Blocked | Status::NotTaken | Status::Truncated => {
+                None
+            }
+        };
+        let files = files.and_then(|last| last.files.as_ref());
+        RoundStatus {
+            round: round.round,
+            status: round.settled.status.as_str(),
+            note: round.settled.note.clone(),
+            attempts: round.attempts,
+            output: output.map(self.show),
+            files: files.map(|set| set.paths.clone()).unwrap_or_default(),
+        }
+    }
+}
+
+/// Whether a task has begun: an attempt is in flight or waits to be made again, or instances are named.
+fn is_running(row: &Row) -> bool {
+    row.running.is_some() || row.retrying || row.instances.is_some()
+}
+
+fn checks(verdicts: &IndexMap<Text, VerifierEnded>) -> IndexMap<Text, Check> {
+    let check = |verdict: &VerifierEnded| Check {
+        pass: verdict.pass,
+        mode: verdict.mode,
+        detail: verdict.detail.clone(),
+    };
+    verdicts.iter().map(|(name, verdict)| (name.clone(), check(verdict))).collect()
+}

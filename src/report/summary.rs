@@ -1,0 +1,346 @@
+//! How a run came out, for people: the first cause first, what did not run and why, where to look, and
+//! the verdict (EXECUTION §14).
+
+use indexmap::IndexMap;
+
+use super::lines::{Detail, phrase};
+use super::text::{self, Paint, Tone};
+use super::{Role, Roles};
+use crate::event::{BlockedReason, Exit, FileSet, Status};
+use crate::history::{History, Row, State, instance_name};
+use crate::source::Text;
+
+/// Most tasks that are listed under one heading, unless people want to read everything.
+const MOST: usize = 12;
+
+/// Where a person finds what is on disk.
+pub struct Places<'a> {
+    /// The streams of an attempt that have something in them.
+    pub streams: &'a dyn Fn(u32) -> Vec<String>,
+    /// The captured content of a path.
+    pub file: &'a dyn Fn(&FileSet, &str) -> Option<String>,
+    /// The run's directory.
+    pub run: &'a str,
+}
+
+/// How a summary is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Style {
+    /// How much.
+    pub detail: Detail,
+    /// How coloured.
+    pub paint: Paint,
+}
+
+/// A task, or an instance, that did not hold.
+struct Failure<'a> {
+    name: Text,
+    row: &'a Row,
+    role: Role,
+    /// When it settled.
+    seq: u64,
+}
+
+/// The summary of the run of which `history` tells, as lines.
+#[must_use]
+pub fn lines(
+    history: &History,
+    state: State,
+    roles: &Roles,
+    places: &Places<'_>,
+    style: Style,
+) -> Vec<String> {
+    let summary = Summary { history, roles, places, style };
+    let mut out = Vec::new();
+    let failures = summary.failures();
+    let first = summary.first_cause(&failures);
+    if let Some(first) = first {
+        summary.cause("first cause", &failures[first], &mut out);
+    }
+    let others = failures.iter().enumerate().filter(|&(at, _)| Some(at) != first).map(|(_, failure)| failure);
+    summary.others(others, &mut out);
+    summary.not_run(&mut out);
+    summary.counts(&mut out);
+    summary.files(&mut out);
+    summary.end(state, &mut out);
+    out
+}
+
+struct Summary<'a> {
+    history: &'a History,
+    roles: &'a Roles,
+    places: &'a Places<'a>,
+    style: Style,
+}
+
+impl<'a> Summary<'a> {
+    /// What ran and does not hold, in the order it settled; instances instead of their task.
+    fn failures(&self) -> Vec<Failure<'a>> {
+        let mut failures = Vec::new();
+        for row in &self.history.rows {
+            let role = self.roles.get(&row.name);
+            let before = failures.len();
+            for (key, instance) in row.instances.iter().flatten() {
+                add_failure(instance_name(&row.name, key), instance, role, &mut failures);
+            }
+            // A fan-out can fail without an instance: its list was refused.
+            if failures.len() == before {
+                add_failure(row.name.clone(), row, role, &mut failures);
+            }
+        }
+        failures.sort_by_key(|failure| failure.seq);
+        failures
+    }
+
+    /// The failure that decided the run; else the first required one.
+    fn first_cause(&self, failures: &[Failure<'_>]) -> Option<usize> {
+        let task = self.history.halted.as_ref().and_then(|halted| halted.task.as_ref());
+        let halting = task.and_then(|task| {
+            failures.iter().position(|failure| failure.name == *task || is_of(&failure.name, task))
+        });
+        halting.or_else(|| failures.iter().position(|failure| failure.role == Role::Required))
+    }
+
+    fn cause(&self, heading: &str, failure: &Failure<'_>, out: &mut Vec<String>) {
+        let status = failure.row.status().map_or("", phrase);
+        let note = failure.row.note().map(|note| format!(": {note}")).unwrap_or_default();
+        let what = text::clean(&format!("`{}` {status}{note}", failure.name));
+        out.push(format!("{}: {what}", self.style.paint.with(Tone::Bad, heading)));
+        self.evidence(failure.row, out);
+    }
+
+    /// Where to look for what a task left.
+    fn evidence(&self, row: &Row, out: &mut Vec<String>) {
+        let Some(last) = &row.last else { return };
+        for stream in (self.places.streams)(last.attempt) {
+            out.push(format!("  log   {stream}"));
+        }
+        if let Some(set) = row.files() {
+            self.set(set, out);
+        }
+    }
+
+    fn set(&self, set: &FileSet, out: &mut Vec<String>) {
+        for path in &set.paths {
+            let place = (self.places.file)(set, path).map(|place| format!("  {place}")).unwrap_or_default();
+            out.push(format!("  file  {path}{place}"));
+        }
+    }
+
+    fn others<'b>(&self, failures: impl Iterator<Item = &'b Failure<'b>>, out: &mut Vec<String>) {
+        let mut listed = Vec::new();
+        for failure in failures {
+            let kind = match failure.role {
+                Role::Required => "",
+                Role::Advisory => " (advisory)",
+                Role::Epilogue => " (epilogue)",
+            };
+            let note = failure.row.note().map(|note| format!(": {note}")).unwrap_or_default();
+            let status = failure.row.status().map_or("", phrase);
+            let mut lines = vec![text::clean(&format!("  `{}`{kind} {status}{note}", failure.name))];
+            let logs = failure.row.last.as_ref().map(|last| (self.places.streams)(last.attempt));
+            lines.extend(logs.into_iter().flatten().map(|log| format!("    log   {log}")));
+            listed.push(lines);
+        }
+        self.list("also", listed, out);
+    }
+
+    /// Tasks that never ran, by what is to blame.
+    fn not_run(&self, out: &mut Vec<String>) {
+        let mut by_cause: IndexMap<String, Vec<Vec<String>>> = IndexMap::new();
+        for row in &self.history.rows {
+            let single = [(row.name.clone(), row)];
+            let instances = row.instances.iter().flatten();
+            let all =
+                instances.map(|(key, instance)| (instance_name(&row.name, key), instance)).chain(single);
+            for (name, row) in all {
+                match row.status() {
+                    Some(Status::Blocked | Status::Truncated) => {}
+                    Some(Status::Skipped) if row.last.is_none() => {}
+                    Some(
+                        Status::Pass
+                        | Status::Partial
+                        | Status::NotTaken
+                        | Status::Fail
+                        | Status::Skipped
+                        | Status::Transport,
+                    )
+                    | None => continue,
+                }
+                let note = row.note().map(|note| format!(": {note}")).unwrap_or_default();
+                let line = text::clean(&format!("  `{name}`{note}"));
+                by_cause.entry(self.root_cause(row)).or_default().push(vec![line]);
+            }
+        }
+        for (cause, tasks) in by_cause {
+            self.list(&format!("did not run, {cause}"), tasks, out);
+        }
+    }
+
+    /// What is at the bottom of a task's not running.
+    fn root_cause(&self, row: &Row) -> String {
+        let mut row = row;
+        // Each hop goes to a dependency, so that there are fewer than tasks.
+        for _ in 0..=self.history.rows.len() {
+            let Some(blocked) = row.settled.as_ref().and_then(|settled| settled.blocked.as_ref()) else {
+                break;
+            };
+            let next = blocked.task.as_ref().and_then(|task| Some((task, self.history.row(task)?)));
+            match (blocked.reason, next) {
+                (BlockedReason::Dependency, Some((_, next))) if next.status() == Some(Status::Blocked) => {
+                    row = next;
+                }
+                (BlockedReason::Dependency | BlockedReason::RequiredFailure, Some((task, next))) => {
+                    let status = next.status().map_or("has not settled", phrase);
+                    return format!("because `{task}` {status}");
+                }
+                (reason, _) => return reason_phrase(reason).to_owned(),
+            }
+        }
+        match row.status() {
+            Some(Status::Truncated) => "because the plan cannot run here".to_owned(),
+            Some(
+                Status::Pass
+                | Status::Partial
+                | Status::NotTaken
+                | Status::Fail
+                | Status::Skipped
+                | Status::Transport
+                | Status::Blocked,
+            )
+            | None => "because it cannot run here".to_owned(),
+        }
+    }
+
+    fn list(&self, heading: &str, entries: Vec<Vec<String>>, out: &mut Vec<String>) {
+        let (count, most) =
+            (entries.len(), if self.style.detail >= Detail::Verbose { usize::MAX } else { MOST });
+        if count == 0 {
+            return;
+        }
+        out.push(format!("{}:", self.style.paint.with(Tone::Odd, heading)));
+        out.extend(entries.into_iter().take(most).flatten());
+        if count > most {
+            out.push(format!("  … and {} more", count - most));
+        }
+    }
+
+    /// How many of the tasks that do not decide the verdict do not hold.
+    fn counts(&self, out: &mut Vec<String>) {
+        let mut parts = Vec::new();
+        for (role, word) in [(Role::Advisory, "advisory"), (Role::Epilogue, "epilogue")] {
+            let rows = self.history.rows.iter().filter(|row| self.roles.get(&row.name) == role);
+            let (mut all, mut bad) = (0, 0);
+            for row in rows {
+                all += 1;
+                bad += usize::from(row.status().is_some_and(|status| !status.holds()));
+            }
+            if bad > 0 {
+                parts.push(format!("{bad} of {}", text::count(all, &format!("{word} task"))));
+            }
+        }
+        if !parts.is_empty() {
+            out.push(self.style.paint.with(Tone::Odd, &format!("does not hold: {}", parts.join(", "))));
+        }
+        if !self.history.warnings.is_empty() {
+            let count = text::count(self.history.warnings.len(), "warning");
+            out.push(self.style.paint.with(Tone::Odd, &count));
+        }
+    }
+
+    /// The files of tasks that hold.
+    fn files(&self, out: &mut Vec<String>) {
+        let mut listed = Vec::new();
+        for row in &self.history.rows {
+            for row in row.instances.iter().flat_map(IndexMap::values).chain([row]) {
+                if let (Some(Status::Pass | Status::Partial), Some(set)) = (row.status(), row.files()) {
+                    let mut lines = Vec::new();
+                    self.set(set, &mut lines);
+                    listed.push(lines);
+                }
+            }
+        }
+        self.list("captured", listed, out);
+    }
+
+    fn end(&self, state: State, out: &mut Vec<String>) {
+        let history = self.history;
+        let (mut all, mut held) = (0, 0);
+        for row in &history.rows {
+            all += 1;
+            held += usize::from(row.status().is_some_and(Status::holds));
+        }
+        let mut parts = vec![format!("{held} of {} held", text::count(all, "task"))];
+        parts.push(text::count(usize::try_from(history.steps).unwrap_or(usize::MAX), "attempt"));
+        parts.push(text::time(history.elapsed()));
+        parts.extend(text::money(history.spent));
+        let (word, tone, verdict) = match (state, &history.ended) {
+            (State::Ended | State::Waiting, Some(end)) => {
+                let verdict = end.verdict.map_or("none yet", |verdict| verdict.as_str());
+                let tone = match end.exit {
+                    Exit::Completed | Exit::Concluded if verdict == "valid" => Tone::Good,
+                    Exit::Waiting => Tone::Odd,
+                    Exit::Completed
+                    | Exit::Concluded
+                    | Exit::Failed
+                    | Exit::Unaccepted
+                    | Exit::CostCeiling
+                    | Exit::TimeCeiling
+                    | Exit::StepCeiling
+                    | Exit::Truncated
+                    | Exit::Stopped
+                    | Exit::Stuck => Tone::Bad,
+                };
+                (end.exit.as_str(), tone, verdict)
+            }
+            (State::Running, _) => ("running", Tone::Strong, "none yet"),
+            (State::Interrupted | State::Ended | State::Waiting, _) => ("interrupted", Tone::Odd, "none yet"),
+        };
+        if let Some(halted) = &history.halted
+            && halted.task.is_none()
+            && let Some(note) = &halted.note
+        {
+            out.insert(0, format!("{}: {}", self.style.paint.with(Tone::Bad, "halted"), text::clean(note)));
+        }
+        let words = format!("{word}, verdict {verdict}");
+        out.push(format!("{} · {}", self.style.paint.with(tone, &words), parts.join(" · ")));
+        out.push(format!("{}  {}", history.run, self.places.run));
+        match state {
+            State::Interrupted => out.push(format!("go on with `plan run --resume {}`", history.run)),
+            State::Waiting => out.push(format!(
+                "answer with `plan answer {} TASK VALUE`, then go on with `plan run --resume {}`",
+                history.run, history.run
+            )),
+            State::Running | State::Ended => {}
+        }
+    }
+}
+
+fn add_failure<'a>(name: Text, row: &'a Row, role: Role, failures: &mut Vec<Failure<'a>>) {
+    let Some(settled) = &row.settled else { return };
+    let counts = match settled.status {
+        Status::Fail | Status::Transport => true,
+        Status::Skipped => row.last.is_some(),
+        Status::Pass | Status::Partial | Status::NotTaken | Status::Blocked | Status::Truncated => false,
+    };
+    if counts {
+        failures.push(Failure { name, row, role, seq: settled.seq });
+    }
+}
+
+fn is_of(instance: &str, task: &str) -> bool {
+    instance.strip_prefix(task).is_some_and(|rest| rest.starts_with('['))
+}
+
+const fn reason_phrase(reason: BlockedReason) -> &'static str {
+    match reason {
+        BlockedReason::Dependency => "because of a dependency",
+        BlockedReason::RequiredFailure => "because a required task failed",
+        BlockedReason::CostCeiling => "because of the ceiling on cost",
+        BlockedReason::TimeCeiling => "because of the ceiling on time",
+        BlockedReason::StepCeiling => "because of the ceiling on attempts",
+        BlockedReason::Stopped => "because the run was stopped",
+        BlockedReason::Staging => "because it could not be prepared",
+        BlockedReason::Unaccepted => "because a gate does not hold",
+    }
+}
