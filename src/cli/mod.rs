@@ -3,6 +3,15 @@
 //! One command, one file. Unaware of rules and wording: commands ask a layer and print what it says.
 
 mod completions;
+mod evidence;
+mod gc;
+mod logs;
+mod runs;
+mod state;
+mod status;
+mod stop;
+mod streams;
+mod values;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -28,12 +37,24 @@ struct Cli {
 /// The commands. A new one is a variant here, an arm in [`Command::run`], and a file.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Runs(runs::Arguments),
+    Status(status::Arguments),
+    Logs(logs::Arguments),
+    Stop(stop::Arguments),
+    Evidence(evidence::Arguments),
+    Gc(gc::Arguments),
     Completions(completions::Arguments),
 }
 
 impl Command {
     fn run(self) -> Answer {
         match self {
+            Self::Runs(arguments) => runs::run(&arguments),
+            Self::Status(arguments) => status::run(&arguments),
+            Self::Logs(arguments) => logs::run(&arguments),
+            Self::Stop(arguments) => stop::run(&arguments),
+            Self::Evidence(arguments) => evidence::run(&arguments),
+            Self::Gc(arguments) => gc::run(&arguments),
             Self::Completions(arguments) => completions::run(&arguments),
         }
     }

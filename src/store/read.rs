@@ -4,10 +4,11 @@
 //! nobody touches, is decided here and nowhere else.
 
 use std::borrow::Cow;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 
 use camino::Utf8PathBuf;
-use memchr::memchr;
+use memchr::{memchr, memrchr_iter};
 use serde::Deserialize;
 
 use super::{Error, RunDir};
@@ -68,6 +69,39 @@ pub fn log(run: &RunDir, first: &str) -> Result<Log, Error> {
     let path = run.log();
     let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
     parse(&bytes, first).map_err(|found| refuse(path, found))
+}
+
+/// The first and the last event of a log, without a look at what is between them: enough for a list.
+///
+/// # Errors
+/// If the log cannot be read.
+pub fn ends(run: &RunDir) -> Result<(Option<Event>, Option<Event>), Error> {
+    let path = run.log();
+    let read = || -> io::Result<(Vec<u8>, Vec<u8>)> {
+        let mut file = File::open(&path)?;
+        let length = file.metadata()?.len();
+        let (mut head, mut tail, mut size) = (Vec::new(), Vec::new(), 8 * 1024);
+        (&mut file).take(size).read_to_end(&mut head)?;
+        // The last whole line is between the last two line ends.
+        while memrchr_iter(b'\n', &tail).count() < 2 && (tail.len() as u64) < length {
+            size *= 8;
+            file.seek(SeekFrom::Start(length.saturating_sub(size)))?;
+            tail.clear();
+            (&mut file).take(size).read_to_end(&mut tail)?;
+        }
+        Ok((head, tail))
+    };
+    let (head, tail) = read().map_err(Error::io("read", &path))?;
+    let first = head.split(|&b| b == b'\n').next().and_then(whole);
+    let end = memrchr_iter(b'\n', &tail).next();
+    let last = end.and_then(|end| whole(tail[..end].rsplit(|&b| b == b'\n').next()?));
+    Ok((first, last))
+}
+
+/// The event of a line that can be read.
+fn whole(line: &[u8]) -> Option<Event> {
+    let frame = frame(line)?;
+    event(&frame, line, frame.seq).ok()
 }
 
 fn refuse(path: Utf8PathBuf, found: Break) -> Error {

@@ -1,0 +1,67 @@
+//! `plan evidence RUN`: what a run's log proves, and whether it is still what was written.
+
+use super::state::{Opened, StateArguments};
+use super::{Answer, Exit, Failure, print};
+use crate::store::capture::Store;
+use crate::store::{LATEST, resume};
+
+/// Show what a run's log proves; with --verify, check that nothing in it was edited
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  plan evidence\n  plan evidence latest --verify")]
+pub(super) struct Arguments {
+    /// The run: its name, a unique prefix of it, or `latest`
+    #[arg(default_value = LATEST)]
+    run: String,
+    /// Walk the log's chain and check every captured file against its digest; exit 1 on a difference
+    #[arg(long)]
+    verify: bool,
+    #[command(flatten)]
+    state: StateArguments,
+}
+
+/// Shows, and checks, the evidence.
+pub(super) fn run(arguments: &Arguments) -> Answer {
+    // An edited log does not open: the chain is walked whenever it is read.
+    let opened = Opened::new(&arguments.state.open(), &arguments.run)?;
+    let log = &opened.log;
+    let mut out = format!("run     {}\n", opened.run.name);
+    out.push_str(&format!("plan    {}  {}\n", opened.about.plan, opened.about.plan_digest));
+    out.push_str(&format!("gates   {}\n", opened.about.gates));
+    out.push_str(&format!("events  {}\n", log.events.len()));
+    out.push_str(&format!("head    {}\n", log.head));
+    if let Some(torn) = &log.torn {
+        let bytes = torn.bytes;
+        out.push_str(&format!("torn    {bytes} bytes after the last whole line\n"));
+        if arguments.verify && !torn.unfinished {
+            print(out)?;
+            return Err(Failure::new(format!(
+                "`{}` cannot be read from line {} on",
+                opened.run.log(),
+                log.events.len() + 1
+            )));
+        }
+    }
+    if !arguments.verify {
+        print(out)?;
+        return Ok(Exit::Good);
+    }
+    let store = Store::new(opened.run.clone(), u64::MAX, []);
+    let sets = resume::live_sets(&opened.history);
+    let (mut files, mut problems) = (0, Vec::new());
+    for set in sets {
+        files += set.paths.len();
+        problems.extend(set.paths.iter().filter_map(|path| store.read(set, path).err()));
+    }
+    out.push_str(&format!("files   {files} captured\n"));
+    match problems.first() {
+        None => {
+            out.push_str("every line and every captured file is what was written\n");
+            print(out)?;
+            Ok(Exit::Good)
+        }
+        Some(problem) => {
+            print(out)?;
+            Err(Failure::new(problem.clone()))
+        }
+    }
+}

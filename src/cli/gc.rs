@@ -1,0 +1,82 @@
+//! `plan gc`: removes runs that ended long ago.
+
+use std::time::{Duration, SystemTime};
+
+use super::state::StateArguments;
+use super::{Answer, Exit, print, runs, say, values};
+use crate::ir::Millis;
+use crate::report::text;
+use crate::store::{Error, RunDir, prune};
+
+/// How old what a dead process left half made must be.
+const REMAINS: Duration = Duration::from_secs(3600);
+
+/// Remove runs that have ended, but for the newest ones
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A run that a process works on is never removed, and one that can be resumed only with \
+    --unfinished.\n\nExamples:\n  \
+    plan gc\n  \
+    plan gc --keep 3 --older-than 7d\n  \
+    plan gc --dry-run"
+)]
+pub(super) struct Arguments {
+    /// How many of the newest runs stay
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    keep: usize,
+    /// Only runs whose log is older than this go
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    older_than: Option<Millis>,
+    /// Remove runs that were interrupted or wait for an answer as well
+    #[arg(long)]
+    unfinished: bool,
+    /// Only say what would go
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+    #[command(flatten)]
+    state: StateArguments,
+}
+
+/// Removes what may go.
+pub(super) fn run(arguments: &Arguments) -> Answer {
+    let state = arguments.state.open();
+    let runs = state.runs()?;
+    let going = runs.len().saturating_sub(arguments.keep);
+    let mut removed = 0;
+    for run in &runs[..going] {
+        if !may_go(run, arguments) {
+            continue;
+        }
+        if !arguments.dry_run {
+            match prune::remove(&state, run) {
+                Err(Error::Held { .. }) => continue,
+                Err(error) => {
+                    say(&format!("plan: {error}\n"));
+                    continue;
+                }
+                Ok(()) => {}
+            }
+        }
+        removed += 1;
+        print(format!("{} {}\n", if arguments.dry_run { "would remove" } else { "removed" }, run.name))?;
+    }
+    if !arguments.dry_run {
+        prune::remove_remains(&state, SystemTime::now() - REMAINS)?;
+    }
+    let left = runs.len() - if arguments.dry_run { 0 } else { removed };
+    print(format!("{} left\n", text::count(left, "run")))?;
+    Ok(Exit::Good)
+}
+
+fn may_go(run: &RunDir, arguments: &Arguments) -> bool {
+    let finished = match runs::list(run).state {
+        "ended" => true,
+        "running" => return false,
+        _ => arguments.unfinished,
+    };
+    let old = arguments.older_than.is_none_or(|age| {
+        let written = run.log().metadata().and_then(|metadata| metadata.modified());
+        written.is_ok_and(|time| time.elapsed().is_ok_and(|elapsed| elapsed.as_millis() > age.0.into()))
+    });
+    finished && old
+}

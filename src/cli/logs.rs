@@ -1,0 +1,188 @@
+//! `plan logs RUN TASK`: what a task wrote.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use camino::Utf8Path;
+
+use super::state::{Opened, StateArguments};
+use super::{Answer, Exit, Failure};
+use crate::event::{Body, Event};
+use crate::history::{State, split_name};
+use crate::store::mask::Mask;
+use crate::store::{LATEST, RunDir, StateDir};
+
+/// How often a live stream is looked at.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// Show what a task wrote: its standard output here, its standard error on standard error
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    plan logs latest build\n  \
+    plan logs latest 'audit[left-pad]' --follow\n  \
+    plan logs latest build --attempt 1 2> errors.txt")]
+pub(super) struct Arguments {
+    /// The run: its name, a unique prefix of it, or `latest`
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// The task, or an instance as `task[element]`; of a mapped task, all instances
+    task: String,
+    /// Which of its attempts, from 1; by default the last one
+    #[arg(long, value_name = "N", conflicts_with_all = ["all", "follow"])]
+    attempt: Option<usize>,
+    /// Every attempt, not only the last
+    #[arg(long)]
+    all: bool,
+    /// Go on until the task has settled
+    #[arg(long, short)]
+    follow: bool,
+    #[command(flatten)]
+    state: StateArguments,
+}
+
+/// Shows the streams.
+pub(super) fn run(arguments: &Arguments) -> Answer {
+    let state = arguments.state.open();
+    let wanted = if arguments.run.is_empty() { LATEST } else { arguments.run.as_str() };
+    let opened = Opened::new(&state, wanted)?;
+    if opened.history.index_of(split_name(&arguments.task).0).is_none() {
+        let near = opened.history.rows.iter().map(|row| row.name.as_str());
+        let near = crate::diag::suggest::nearest(&arguments.task, near);
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let message = format!("`{}` has no task called `{}`{near}", opened.run.name, arguments.task);
+        return Err(Failure::new(message));
+    }
+    if arguments.follow {
+        follow(&state, opened, &arguments.task)?;
+        return Ok(Exit::Good);
+    }
+    let attempts = attempts(&opened.log.events, &arguments.task);
+    if attempts.is_empty() {
+        return Err(Failure::new(format!("`{}` has not run in `{}`", arguments.task, opened.run.name)));
+    }
+    let shown = choose(&attempts, arguments)?;
+    for attempt in shown {
+        show(&opened.run, attempt, &opened.mask).map_err(|error| cannot(&error))?;
+    }
+    Ok(Exit::Good)
+}
+
+fn cannot(error: &io::Error) -> Failure {
+    Failure::new(format!("cannot show the streams: {error}"))
+}
+
+/// The attempts of `task`, each as (instance, number), oldest first.
+fn attempts<'a>(events: &'a [Event], task: &str) -> Vec<(&'a str, u32)> {
+    let of = |event: &'a Event| {
+        let Body::AttemptStarted(body) = &event.body else { return None };
+        is_of(&body.task, task).then_some((body.task.as_str(), body.attempt))
+    };
+    events.iter().filter_map(of).collect()
+}
+
+fn is_of(name: &str, task: &str) -> bool {
+    name == task || split_name(name).0 == task
+}
+
+/// Those attempts that are asked for; of each instance, the last.
+fn choose(attempts: &[(&str, u32)], arguments: &Arguments) -> Result<Vec<u32>, Failure> {
+    if arguments.all {
+        return Ok(attempts.iter().map(|&(_, attempt)| attempt).collect());
+    }
+    if let Some(number) = arguments.attempt {
+        let found = number.checked_sub(1).and_then(|at| attempts.get(at));
+        let none = || {
+            let count = attempts.len();
+            Failure::new(format!("`{}` has {count} attempts, and no number {number}", arguments.task))
+        };
+        return found.map(|&(_, attempt)| vec![attempt]).ok_or_else(none);
+    }
+    let mut last = indexmap::IndexMap::new();
+    for &(name, attempt) in attempts {
+        last.insert(name, attempt);
+    }
+    Ok(last.into_values().collect())
+}
+
+/// Copies both streams of an attempt. A reader that has gone away has read enough.
+fn show(run: &RunDir, attempt: u32, mask: &Mask) -> io::Result<()> {
+    let copy = |path, to: &mut dyn Write| -> io::Result<()> {
+        let mut from = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened?,
+        };
+        let mut to = to;
+        match mask.copy(&mut from, &mut to).and_then(|_| to.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    };
+    copy(run.stdout(attempt), &mut io::stdout().lock())?;
+    copy(run.stderr(attempt), &mut io::stderr().lock())
+}
+
+/// The streams of an attempt, shown while they grow.
+struct Growing {
+    attempt: u32,
+    streams: [Stream; 2],
+}
+
+/// One of them.
+#[derive(Default)]
+struct Stream {
+    /// Kept open: when its attempt has ended, a stream with secrets gets another file.
+    file: Option<File>,
+    /// The start of a line: it is shown once it is whole, so that no secret is cut in two.
+    held: Vec<u8>,
+}
+
+impl Growing {
+    /// Shows the lines that have come since, and at the end what is left of one.
+    fn show(&mut self, run: &RunDir, mask: &Mask, end: bool) -> io::Result<()> {
+        let [out, err] = &mut self.streams;
+        out.show(&run.stdout(self.attempt), mask, end, &mut io::stdout().lock())?;
+        err.show(&run.stderr(self.attempt), mask, end, &mut io::stderr().lock())
+    }
+}
+
+impl Stream {
+    fn show(&mut self, path: &Utf8Path, mask: &Mask, end: bool, to: &mut impl Write) -> io::Result<()> {
+        if self.file.is_none() {
+            self.file = File::open(path).ok();
+        }
+        let Some(file) = &mut self.file else { return Ok(()) };
+        file.read_to_end(&mut self.held)?;
+        let whole = memchr::memrchr(b'\n', &self.held).map_or(0, |at| at + 1);
+        let whole = if end { self.held.len() } else { whole };
+        mask.copy(&mut &self.held[..whole], to)?;
+        self.held.drain(..whole);
+        to.flush()
+    }
+}
+
+/// Shows the attempts of `task` from the last one on, until it has settled or nobody runs it.
+fn follow(state: &StateDir, mut opened: Opened, task: &str) -> Result<(), Failure> {
+    let mut growing: Vec<Growing> = Vec::new();
+    let first = attempts(&opened.log.events, task).last().map_or(0, |&(_, attempt)| attempt);
+    loop {
+        for (_, attempt) in attempts(&opened.log.events, task) {
+            if attempt >= first && !growing.iter().any(|known| known.attempt == attempt) {
+                growing.push(Growing { attempt, streams: Default::default() });
+            }
+        }
+        let settled = opened.history.row(task).is_some_and(|row| row.is_settled());
+        let end = settled || opened.state() != State::Running;
+        for attempt in &mut growing {
+            match attempt.show(&opened.run, &opened.mask, end) {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+                shown => shown.map_err(|error| cannot(&error))?,
+            }
+        }
+        if end {
+            return Ok(());
+        }
+        std::thread::sleep(EVERY);
+        opened = Opened::new(state, &opened.run.name)?;
+    }
+}

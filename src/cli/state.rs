@@ -1,0 +1,142 @@
+//! Runs on disk, as every command that looks at one takes and opens them.
+
+use std::collections::BTreeSet;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::Value;
+
+use super::Failure;
+use crate::event::Raw;
+use crate::history::{History, State};
+use crate::ir::dump;
+use crate::report::status;
+use crate::source::Text;
+use crate::store::about::About;
+use crate::store::mask::Mask;
+use crate::store::{self, RunDir, StateDir, lock, read};
+
+/// Where runs are kept.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct StateArguments {
+    /// Where runs are kept; by default `.plan` in the current directory
+    #[arg(long, value_name = "DIR", default_value = ".plan")]
+    state_dir: Utf8PathBuf,
+}
+
+impl StateArguments {
+    /// The state directory.
+    pub(super) fn open(&self) -> StateDir {
+        StateDir::new(self.state_dir.clone())
+    }
+}
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// A run, read.
+pub(super) struct Opened {
+    /// Where it is.
+    pub(super) run: RunDir,
+    /// What it was launched with.
+    pub(super) about: About,
+    /// The compiled plan.
+    pub(super) plan: dump::Document,
+    /// Its log.
+    pub(super) log: read::Log,
+    /// The fold of its log.
+    pub(super) history: History,
+    /// Whether a process works on it.
+    pub(super) held: bool,
+    /// Its secrets, as far as this environment knows them.
+    pub(super) mask: Mask,
+}
+
+impl Opened {
+    /// Reads the run that `wanted` means. Changes nothing.
+    pub(super) fn new(state: &StateDir, wanted: &str) -> Result<Self, Failure> {
+        let run = state.resolve(wanted)?;
+        // In this order: who held it and let go has written the end by then.
+        let held = lock::is_held(&run)?;
+        let (about, digest) = About::read(&run)?;
+        let text = run.read_plan(&about)?;
+        let log = read::log(&run, &digest)?;
+        Self::fold(run, about, &text, log, held)
+    }
+
+    /// Folds what was read.
+    pub(super) fn fold(
+        run: RunDir,
+        about: About,
+        plan: &[u8],
+        log: read::Log,
+        held: bool,
+    ) -> Result<Self, Failure> {
+        let secrets = secrets(plan);
+        let unreadable = |error| Failure::new(format!("cannot use `{}`: {error}", run.plan()));
+        let plan: dump::Document = serde_json::from_slice(plan).map_err(unreadable)?;
+        let mut history = History::new(&plan);
+        for event in &log.events {
+            let refused = |mismatch: crate::history::Mismatch| Failure::new(mismatch.message);
+            history.apply(event).map_err(refused)?;
+        }
+        if history.run.is_empty() {
+            history.run = run.name.clone();
+        }
+        Ok(Self { run, about, plan, log, history, held, mask: mask_of(&secrets) })
+    }
+
+    /// Whether it runs, waits, was interrupted, or has ended.
+    pub(super) fn state(&self) -> State {
+        status::state(&self.history, self.held)
+    }
+
+    /// The status document.
+    pub(super) fn document(&self) -> status::Document {
+        status::document(&self.history, self.held, &|raw: &Raw| self.mask.json(raw))
+    }
+}
+
+/// The names of the variables that some task of a compiled plan lists as secrets.
+pub(super) fn secrets(plan: &[u8]) -> BTreeSet<Text> {
+    let mut names = BTreeSet::new();
+    if let Ok(value) = serde_json::from_slice::<Value>(plan) {
+        collect_secrets(&value, &mut names);
+    }
+    names
+}
+
+fn collect_secrets(value: &Value, names: &mut BTreeSet<Text>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                match (key.as_str(), value) {
+                    ("secrets", Value::Array(list)) => {
+                        names.extend(list.iter().filter_map(Value::as_str).map(Text::from));
+                    }
+                    _ => collect_secrets(value, names),
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| collect_secrets(value, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The mask of those of `names` that this environment has. A value that is too short to be masked was
+/// refused when the run was launched, so that it is none of the run's.
+fn mask_of(names: &BTreeSet<Text>) -> Mask {
+    let values = names.iter().filter_map(|name| Some((name.as_str(), std::env::var(name).ok()?)));
+    let values: Vec<_> =
+        values.filter(|(name, value)| Mask::new([(*name, value.as_str())]).is_ok()).collect();
+    Mask::new(values.iter().map(|(name, value)| (*name, value.as_str()))).unwrap_or_default()
+}
+
+/// `path` as a person in the current directory would type it.
+pub(super) fn shown(path: &Utf8Path) -> String {
+    let here = std::env::current_dir().ok().and_then(|here| Utf8PathBuf::from_path_buf(here).ok());
+    let relative = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
+    relative.unwrap_or(path).to_string()
+}

@@ -1,0 +1,102 @@
+//! `plan status [RUN]`: how a run is doing, or how it came out.
+
+use super::state::{Opened, StateArguments, shown};
+use super::{Answer, Exit, print, streams};
+use crate::report::Roles;
+use crate::report::lines::Detail;
+use crate::report::summary::{self, Places, Style};
+use crate::report::text::{self, Tone};
+use crate::store::LATEST;
+
+/// Show how a run is doing, or how it came out
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    plan status\n  \
+    plan status 20261130T1546 --verbose\n  \
+    plan status latest --format json | jq .verdict")]
+pub(super) struct Arguments {
+    /// The run: its name, a unique prefix of it, or `latest`
+    #[arg(default_value = LATEST)]
+    run: String,
+    /// How to show it
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Show every instance, and every task that did not run
+    #[arg(long, short)]
+    verbose: bool,
+    #[command(flatten)]
+    state: StateArguments,
+}
+
+/// How a status is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+}
+
+/// Shows the status.
+pub(super) fn run(arguments: &Arguments) -> Answer {
+    let opened = Opened::new(&arguments.state.open(), &arguments.run)?;
+    match arguments.format {
+        Format::Json => {
+            let mut text = serde_json::to_string(&opened.document()).expect("every field can be written");
+            text.push('\n');
+            print(text)?;
+        }
+        Format::Text => print(people(&opened, arguments.verbose))?,
+    }
+    Ok(Exit::Good)
+}
+
+fn people(opened: &Opened, verbose: bool) -> String {
+    let (history, paint) = (&opened.history, streams::paint());
+    let document = opened.document();
+    let mut out = format!("{}  {}\n\n", paint.with(Tone::Strong, &history.plan), history.run);
+    let width = document.tasks.keys().map(|name| name.chars().count()).max().unwrap_or(0);
+    for (name, task) in &document.tasks {
+        let row = history.row(name).and_then(|row| row.status());
+        let word = format!("{:<9}", task.status);
+        let word = row.map_or_else(|| word.clone(), |status| paint.status(status, &word));
+        let mut rest = vec![format!("{name:<width$}")];
+        if !task.instances.is_empty() {
+            rest.push(text::count(task.instances.len(), "instance"));
+        }
+        rest.extend(text::money(task.cost_usd));
+        rest.extend(task.note.as_ref().map(ToString::to_string));
+        out.push_str(&format!("  {word}  {}\n", text::clean(&rest.join("  "))));
+        for (key, instance) in &task.instances {
+            let settled_well = matches!(instance.status, "pass" | "not_taken");
+            if verbose || !settled_well {
+                let note = instance.note.as_ref().map(|note| format!("  {note}")).unwrap_or_default();
+                let line = format!("    {:<9}  {name}[{key}]{note}", instance.status);
+                out.push_str(&format!("{}\n", text::clean(&line)));
+            }
+        }
+    }
+    out.push('\n');
+    for line in summary(opened, if verbose { Detail::Verbose } else { Detail::Normal }) {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}
+
+/// The summary of a run, for people at standard output.
+pub(super) fn summary(opened: &Opened, detail: Detail) -> Vec<String> {
+    let style = Style { detail, paint: streams::paint() };
+    let store = crate::store::capture::Store::new(opened.run.clone(), u64::MAX, []);
+    let places = Places {
+        streams: &|attempt| {
+            let paths = [opened.run.stdout(attempt), opened.run.stderr(attempt)];
+            let full = paths.iter().filter(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 0));
+            full.map(|path| shown(path)).collect()
+        },
+        file: &|set, path| store.path_of(set, path).map(|path| shown(&path)),
+        run: &shown(&opened.run.path),
+    };
+    summary::lines(&opened.history, opened.state(), &Roles::of(&opened.plan), &places, style)
+}
