@@ -3,9 +3,11 @@
 //! The middle is pure: [`scheduler::Scheduler`] folds events and says what is owed. Around it the driver
 //! turns actions into work through the [`ports`], and its results into events.
 pub mod admission;
+mod attempt;
 mod budget;
 mod conditions;
 mod decimal;
+mod driver;
 mod fanout;
 pub mod inputs;
 mod json;
@@ -19,3 +21,5 @@ pub mod states;
 mod top_k;
 mod units;
 mod verdict;
+
+pub use driver::{Outcome, RunError, RunOptions, run};

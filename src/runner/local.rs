@@ -86,6 +86,11 @@ impl Local {
     }
 }
 
+#[expect(deprecated, reason = "the safe constructor is sound for a descriptor that it owns")]
+fn awaitable(handle: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(handle, tokio::io::Interest::READABLE)
+}
+
 fn stream(path: &Utf8Path) -> Result<File, String> {
     let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     opened.map_err(|error| format!("cannot open `{path}`: {error}"))
@@ -106,7 +111,7 @@ impl Runner for Local {
         self.trees.started(pid);
         let root = Root { pid, token: start.token.clone() };
         let handle = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK).map_err(io::Error::from);
-        match handle.and_then(AsyncFd::new) {
+        match handle.and_then(awaitable) {
             Ok(handle) => Ok(Box::new(LocalProcess {
                 root,
                 handle,

@@ -1,0 +1,151 @@
+//! Watches a process until it has ended, and ends it where it must not go on (EXECUTION §5).
+//!
+//! Unaware of grades: it says who ended what, if anybody did.
+
+use std::time::Duration;
+
+use super::note;
+use super::stream;
+use super::{Context, Order, Orders};
+use crate::event::EndedBy;
+use crate::exec::ports::{AttemptPaths, Process};
+use crate::ir::Millis;
+
+/// How long a tree has between being asked to end and being killed.
+const GRACE: Millis = Millis(5_000);
+
+/// How often streams are measured and descendants looked at.
+const POLL: Duration = Duration::from_millis(100);
+
+/// How often a tree that was asked to end is looked at once its root is gone.
+const LINGER: Duration = Duration::from_millis(20);
+
+/// Why a process was ended, and the words for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stopped {
+    /// Who ended it.
+    pub by: EndedBy,
+    /// One clause.
+    pub note: String,
+}
+
+/// What was seen of streams that shrank.
+#[derive(Debug, Default)]
+pub(super) struct Sizes {
+    stdout: u64,
+    stderr: u64,
+    /// Whether standard output has shrunk.
+    pub stdout_shrank: bool,
+    /// Whether standard error has.
+    pub stderr_shrank: bool,
+}
+
+impl Sizes {
+    /// Measures both streams; the name of one that is over `limit`.
+    pub(super) fn measure(&mut self, paths: &AttemptPaths, limit: u64) -> Option<&'static str> {
+        let (stdout, stderr) = (stream::size(&paths.stdout), stream::size(&paths.stderr));
+        self.stdout_shrank |= stdout < self.stdout;
+        self.stderr_shrank |= stderr < self.stderr;
+        (self.stdout, self.stderr) = (stdout, stderr);
+        if stdout > limit {
+            Some("standard output")
+        } else if stderr > limit {
+            Some("standard error")
+        } else {
+            None
+        }
+    }
+}
+
+/// Waits until the process and, if it was asked to end, its tree have ended. Says why it was ended;
+/// nothing if it ended by itself, a moment before anybody asked included.
+pub(super) async fn watch(
+    context: &Context,
+    process: &mut Box<dyn Process>,
+    timeout: Option<Millis>,
+    paths: &AttemptPaths,
+    sizes: &mut Sizes,
+    orders: &mut Orders,
+) -> Option<Stopped> {
+    let clock = &context.clock;
+    let deadline = timeout.map(|limit| (Millis(clock.now().0.saturating_add(limit.0)), limit));
+    let mut deadline = deadline.map(|(at, limit)| (clock.until(at), limit));
+    let mut stopped: Option<Stopped> = None;
+    let mut grace = None;
+    let mut killed = false;
+    let mut looks = 0_u32;
+    loop {
+        let stop = tokio::select! {
+            biased;
+            () = process.ended() => break,
+            order = orders.next() => match order {
+                Order::End { by, note } => Stopped { by, note: note.to_string() },
+                Order::Kill => {
+                    killed = true;
+                    Stopped { by: EndedBy::Interruption, note: "ended by a second signal".to_owned() }
+                }
+            },
+            limit = passed(&mut deadline) => {
+                deadline = None;
+                Stopped { by: EndedBy::Timeout, note: format!("timed out after {limit}") }
+            }
+            () = wait(&mut grace) => {
+                grace = None;
+                process.kill();
+                continue;
+            }
+            () = tokio::time::sleep(POLL) => {
+                looks += 1;
+                // The longer it runs, the less often: a tree that lives for hours need not be walked
+                // ten times a second.
+                if looks < 10 || looks.is_multiple_of(10) {
+                    process.observe();
+                }
+                let over = sizes.measure(paths, context.log_limit).filter(|_| stopped.is_none());
+                let Some(stream) = over else { continue };
+                let limit = note::bytes(context.log_limit);
+                Stopped { by: EndedBy::LogLimit, note: format!("{stream} outgrew the limit of {limit}") }
+            }
+        };
+        if killed {
+            process.kill();
+        } else if stopped.is_none() {
+            if !process.terminate() {
+                // It had ended before we signalled it: it settles on its own result.
+                process.ended().await;
+                return None;
+            }
+            grace = Some(clock.until(Millis(clock.now().0 + GRACE.0)));
+        }
+        stopped.get_or_insert(stop);
+    }
+    while stopped.is_some() && !killed && !process.alone() {
+        tokio::select! {
+            biased;
+            order = orders.next() => killed = matches!(order, Order::Kill),
+            () = wait(&mut grace) => killed = true,
+            () = tokio::time::sleep(LINGER) => {}
+        }
+    }
+    stopped
+}
+
+type Timer = crate::exec::ports::Boxed<'static, ()>;
+
+/// The limit, once its time has come.
+async fn passed(deadline: &mut Option<(Timer, Millis)>) -> Millis {
+    match deadline {
+        Some((timer, limit)) => {
+            timer.await;
+            *limit
+        }
+        None => std::future::pending().await,
+    }
+}
+
+async fn wait(timer: &mut Option<Timer>) {
+    match timer {
+        Some(timer) => timer.await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,550 @@
+//! Turns what the scheduler owes into work, and what came of it into events (EXECUTION §1).
+//!
+//! One loop: every event is appended, folded in and shown before anything that follows from it. Decides
+//! nothing about tasks itself; unaware of where events are kept and how processes are run.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use rustc_hash::{FxHashMap, FxHashSet};
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
+
+use super::attempt::{self, Command, Context, Job, Order, Orders, Report};
+use super::inputs::inputs;
+use super::ports::{Clock, Log, LogFailed, Notice, Ports, Post, Reporter, Request};
+use super::scheduler::{Action, Dispatch, Options, Scheduler};
+use crate::event::{
+    Alive, AttemptStarted, Body, EndedBy, Event, GateAnswered, Interrupted, PlanAdmitted, RunResumed,
+    RunStarted, StopRequested, VERSION, Warning,
+};
+use crate::history::{History, Mismatch, State};
+use crate::ir::{Millis, OnInterrupt, TaskId};
+use crate::source::Text;
+use crate::validate::ValidPlan;
+
+/// How often a sitting says that it goes on, while attempts run (EXECUTION §10).
+const ALIVE: Millis = Millis(10_000);
+
+/// How often who shows the run may show how time passes.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What the operator chose for a sitting.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// The run's name.
+    pub run: Text,
+    /// The program's version.
+    pub version: Text,
+    /// The pack's directory, absolute.
+    pub pack: Utf8PathBuf,
+    /// What admission found: capabilities, the ceilings in force.
+    pub admitted: PlanAdmitted,
+    /// How many attempts may be in flight.
+    pub jobs: usize,
+    /// Whether a required failure ends what is in flight.
+    pub kill_on_failure: bool,
+    /// The largest stream, in bytes.
+    pub log_limit: u64,
+    /// For a resumed run: the task from which everything runs again.
+    pub from: Option<Text>,
+}
+
+/// How a sitting came out.
+#[derive(Debug)]
+pub struct Outcome {
+    /// All that happened, in this sitting and earlier ones.
+    pub history: History,
+    /// The signal that interrupted it.
+    pub signal: Option<Text>,
+    /// Why the log could not be written, if that ended it.
+    pub log_failed: Option<LogFailed>,
+}
+
+/// Why a run could not be driven. What happens to tasks is in the outcome.
+#[derive(Debug)]
+pub enum RunError {
+    /// The log, or an event of ours, does not fit the plan.
+    Mismatch(Mismatch),
+    /// The run cannot be resumed as asked: a clause.
+    Resume(String),
+    /// The event loop could not be set up.
+    Runtime(std::io::Error),
+    /// A bug: an attempt of this task was lost.
+    Lost(Text),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mismatch(mismatch) => f.write_str(&mismatch.message),
+            Self::Resume(problem) => f.write_str(problem),
+            Self::Runtime(error) => write!(f, "the event loop cannot be set up: {error}"),
+            Self::Lost(task) => write!(f, "an attempt of `{task}` was lost by a bug in the executor"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Runs `plan`, or goes on with a run whose log says `past`, until this sitting is over.
+///
+/// # Errors
+/// If the past does not fit the plan, or the executor itself fails. A log that cannot be written is an
+/// outcome: attempts have been ended then.
+pub fn run(
+    plan: ValidPlan,
+    options: RunOptions,
+    ports: Ports,
+    past: Vec<Event>,
+) -> Result<Outcome, RunError> {
+    let clock = Arc::clone(&ports.clock);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .on_thread_park(move || clock.idle())
+        .build()
+        .map_err(RunError::Runtime)?;
+    let outcome = runtime.block_on(async {
+        let mut driver = Driver::new(plan, &options, ports);
+        let driven = driver.sitting(&options, past).await;
+        driver.close(driven).await
+    });
+    // Nothing of ours is left but threads that read or copy files for attempts that are gone.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Why the loop stopped early.
+enum Trouble {
+    Log(LogFailed),
+    Run(RunError),
+}
+
+impl From<LogFailed> for Trouble {
+    fn from(failed: LogFailed) -> Self {
+        Self::Log(failed)
+    }
+}
+
+impl From<Mismatch> for Trouble {
+    fn from(mismatch: Mismatch) -> Self {
+        Self::Run(RunError::Mismatch(mismatch))
+    }
+}
+
+/// What the loop waits for.
+enum Happened {
+    Ended(Result<(tokio::task::Id, Report), JoinError>),
+    Told(Notice),
+    Time,
+    Tick,
+}
+
+struct Driver {
+    scheduler: Scheduler,
+    context: Arc<Context>,
+    log: Box<dyn Log>,
+    clock: Arc<dyn Clock>,
+    reporter: Box<dyn Reporter>,
+    notices: mpsc::UnboundedReceiver<Notice>,
+    /// Kept, so that the receiver never ends, and since dropping a source silences it.
+    _sources: Vec<Box<dyn super::ports::Source>>,
+    _post: Post,
+    attempts: JoinSet<Report>,
+    flights: FxHashMap<u32, Flight>,
+    /// Attempts whose start waits for the log to be on disk up to an event.
+    waiting: VecDeque<(u64, Job, Orders)>,
+    /// What marks the processes of this sitting.
+    seed: u64,
+    signal: Option<Text>,
+    killed: bool,
+    alive: Millis,
+}
+
+/// An attempt that was started, as far as the log goes.
+struct Flight {
+    task: TaskId,
+    name: Text,
+    command: Command,
+    asked: bool,
+    handle: Option<tokio::task::Id>,
+}
+
+impl Driver {
+    fn new(plan: ValidPlan, options: &RunOptions, ports: Ports) -> Self {
+        let Ports { mut log, files, runner, workspace, clock, reporter, mut sources } = ports;
+        let (sender, notices) = mpsc::unbounded_channel();
+        // The receiver is gone only when nobody listens any more.
+        let post: Post = Arc::new(move |notice| drop(sender.send(notice)));
+        log.connect(Arc::clone(&post));
+        sources.iter_mut().for_each(|source| source.connect(Arc::clone(&post)));
+        let context = Context {
+            plan: plan.clone(),
+            run: options.run.clone(),
+            pack: options.pack.clone(),
+            log_limit: options.log_limit,
+            secrets: secrets(&plan),
+            files,
+            runner,
+            workspace,
+            clock: Arc::clone(&clock),
+            schemas: attempt::Schemas::default(),
+        };
+        let scheduler =
+            Scheduler::new(plan, Options { jobs: options.jobs, kill_on_failure: options.kill_on_failure });
+        Self {
+            scheduler,
+            context: Arc::new(context),
+            log,
+            clock,
+            reporter,
+            notices,
+            _sources: sources,
+            _post: post,
+            attempts: JoinSet::new(),
+            flights: FxHashMap::default(),
+            waiting: VecDeque::new(),
+            seed: RandomState::new().hash_one(std::process::id()),
+            signal: None,
+            killed: false,
+            alive: ALIVE,
+        }
+    }
+
+    /// From the first event of this sitting to its last.
+    async fn sitting(&mut self, options: &RunOptions, past: Vec<Event>) -> Result<(), Trouble> {
+        if past.is_empty() {
+            self.record(RunStarted {
+                run: options.run.clone(),
+                plan: self.context.plan.name.clone(),
+                log: VERSION,
+                version: options.version.clone(),
+            })?;
+            self.record(options.admitted.clone())?;
+        } else {
+            let tokens = self.replay(past)?;
+            self.context.runner.sweep(tokens).await;
+            match resumed(self.scheduler.history(), options) {
+                Ok(Some(resumed)) => drop(self.record(resumed)?),
+                // It has ended, and stays as it ended.
+                Ok(None) => return Ok(()),
+                Err(problem) => return Err(Trouble::Run(RunError::Resume(problem))),
+            }
+        }
+        self.go_on().await
+    }
+
+    /// Folds the past in. Returns the tokens of attempts that were cut off.
+    fn replay(&mut self, past: Vec<Event>) -> Result<Vec<Text>, Trouble> {
+        let mut open = FxHashMap::default();
+        for event in &past {
+            self.scheduler.apply(event)?;
+            match &event.body {
+                Body::AttemptStarted(body) => drop(open.insert(body.attempt, body.token.clone())),
+                Body::AttemptEnded(body) => drop(open.remove(&body.attempt)),
+                Body::RunStarted(_)
+                | Body::PlanAdmitted(_)
+                | Body::InstancesNamed(_)
+                | Body::VerifierEnded(_)
+                | Body::RetryScheduled(_)
+                | Body::TimerFired(_)
+                | Body::TaskSettled(_)
+                | Body::RoundStarted(_)
+                | Body::NodeEntered(_)
+                | Body::GateAsked(_)
+                | Body::GateAnswered(_)
+                | Body::Warning(_)
+                | Body::Halted(_)
+                | Body::StopRequested(_)
+                | Body::Interrupted(_)
+                | Body::Alive(_)
+                | Body::RunResumed(_)
+                | Body::RunEnded(_) => {}
+            }
+        }
+        Ok(open.into_values().flatten().collect())
+    }
+
+    /// The loop.
+    async fn go_on(&mut self) -> Result<(), Trouble> {
+        loop {
+            while let Some(action) = self.scheduler.due().filter(|_| !self.killed) {
+                match action {
+                    Action::Record(body) => drop(self.record(body)?),
+                    Action::Dispatch(dispatch) => self.dispatch(dispatch)?,
+                }
+            }
+            self.end_what_must_end();
+            self.start_what_may_start();
+            if self.flights.is_empty() && (self.killed || self.scheduler.is_over()) {
+                return self.synced().await;
+            }
+            match self.happens().await {
+                Happened::Ended(ended) => self.ended(ended)?,
+                Happened::Told(notice) => self.told(notice)?,
+                Happened::Time => self.time_passed()?,
+                Happened::Tick => {
+                    let now = self.clock.now();
+                    self.reporter.tick(self.scheduler.history(), now);
+                }
+            }
+        }
+    }
+
+    /// The one door: an event is appended, folded in and shown.
+    fn record(&mut self, body: impl Into<Body>) -> Result<u64, Trouble> {
+        let event = self.log.append(self.clock.utc(), self.clock.now(), body.into())?;
+        self.scheduler.apply(&event)?;
+        self.reporter.event(&event, self.scheduler.history());
+        Ok(event.seq)
+    }
+
+    fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), Trouble> {
+        let Dispatch { task, element, name, attempt, nth, round, needs, ask_done } = dispatch;
+        let inputs = inputs(&self.scheduler, task, element.as_deref());
+        let token = compact_str::format_compact!("{:016x}{attempt:x}", self.seed);
+        if self.flights.is_empty() {
+            self.alive = Millis(self.clock.now().0 + ALIVE.0);
+        }
+        let started = AttemptStarted { attempt, task: name.clone(), nth, round, token: Some(token.clone()) };
+        let seq = self.record(started)?;
+        let needs = match self.context.plan[task].on_interrupt {
+            OnInterrupt::Ask => seq,
+            OnInterrupt::Rerun => needs,
+        };
+        let (command, orders) = attempt::orders();
+        self.flights
+            .insert(attempt, Flight { task, name: name.clone(), command, asked: false, handle: None });
+        let job = Job { task, element, name, attempt, nth, round, token, ask_done, inputs };
+        if self.log.synced() >= needs {
+            self.start(job, orders);
+        } else {
+            self.log.sync(needs);
+            self.clock.busy(true);
+            self.waiting.push_back((needs, job, orders));
+        }
+        Ok(())
+    }
+
+    fn start_what_may_start(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let synced = self.log.synced();
+        for (needs, job, orders) in std::mem::take(&mut self.waiting) {
+            if needs <= synced {
+                self.clock.busy(false);
+                self.start(job, orders);
+            } else {
+                self.waiting.push_back((needs, job, orders));
+            }
+        }
+    }
+
+    fn start(&mut self, job: Job, orders: Orders) {
+        let attempt = job.attempt;
+        let handle = self.attempts.spawn(attempt::run(Arc::clone(&self.context), job, orders));
+        if let Some(flight) = self.flights.get_mut(&attempt) {
+            flight.handle = Some(handle.id());
+        }
+    }
+
+    fn end_what_must_end(&mut self) {
+        for flight in self.flights.values_mut().filter(|flight| !flight.asked) {
+            if let Some(by) = self.scheduler.ends(flight.task) {
+                flight.asked = true;
+                let note = end_note(by, self.scheduler.history());
+                // Fails only if the attempt has ended, and then its report is on its way.
+                let _ = flight.command.send(Some(Order::End { by, note }));
+            }
+        }
+    }
+
+    async fn happens(&mut self) -> Happened {
+        let timer = self.next_time().map(|at| self.clock.until(at));
+        let in_flight = !self.flights.is_empty();
+        tokio::select! {
+            biased;
+            Some(ended) = self.attempts.join_next_with_id() => Happened::Ended(ended),
+            Some(notice) = self.notices.recv() => Happened::Told(notice),
+            () = async { match timer { Some(timer) => timer.await, None => std::future::pending().await } } => {
+                Happened::Time
+            }
+            () = tokio::time::sleep(TICK), if in_flight => Happened::Tick,
+        }
+    }
+
+    fn next_time(&self) -> Option<Millis> {
+        let timer = self.scheduler.next_timer().filter(|_| !self.killed).map(|(at, _)| at);
+        let alive = (!self.flights.is_empty()).then_some(self.alive);
+        timer.into_iter().chain(alive).min()
+    }
+
+    fn time_passed(&mut self) -> Result<(), Trouble> {
+        let now = self.clock.now();
+        if !self.flights.is_empty() && now >= self.alive {
+            self.alive = Millis(now.0 + ALIVE.0);
+            self.record(Alive {})?;
+        }
+        if let Some((at, fired)) = self.scheduler.next_timer().filter(|_| !self.killed)
+            && now >= at
+        {
+            self.record(fired)?;
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, ended: Result<(tokio::task::Id, Report), JoinError>) -> Result<(), Trouble> {
+        let report = match ended {
+            Ok((_, report)) => report,
+            Err(error) => {
+                let lost = self.flights.values().find(|flight| flight.handle == Some(error.id()));
+                let name = lost.map(|flight| flight.name.clone()).unwrap_or_default();
+                return Err(Trouble::Run(RunError::Lost(name)));
+            }
+        };
+        self.flights.remove(&report.ended.attempt);
+        for message in report.warnings {
+            let task = Some(report.ended.task.clone());
+            self.record(Warning { task, message: message.into() })?;
+        }
+        self.record(report.ended)?;
+        Ok(())
+    }
+
+    fn told(&mut self, notice: Notice) -> Result<(), Trouble> {
+        match notice {
+            Notice::Synced(_) => {}
+            Notice::LogFailed(failed) => return Err(failed.into()),
+            Notice::Signal(name) => self.signalled(name)?,
+            Notice::Request(Request::Stop { by }) => drop(self.record(StopRequested { by })?),
+            Notice::Request(Request::Answer { task, answer, by, result }) => {
+                let asked = self.scheduler.history().row(&task).is_some_and(|row| row.asked.is_some());
+                if asked {
+                    self.record(GateAnswered { task, answer, by, result })?;
+                } else {
+                    let message = compact_str::format_compact!("`{by}` answered what nobody asks");
+                    self.record(Warning { task: Some(task), message })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first signal stops dispatch and ends attempts; the second kills.
+    fn signalled(&mut self, name: Text) -> Result<(), Trouble> {
+        if self.signal.is_none() {
+            self.signal = Some(name.clone());
+            self.record(Interrupted { by: name })?;
+        } else {
+            self.kill();
+        }
+        Ok(())
+    }
+
+    fn kill(&mut self) {
+        self.killed = true;
+        for flight in self.flights.values() {
+            let _ = flight.command.send(Some(Order::Kill));
+        }
+    }
+
+    /// Waits until all that was appended is on disk.
+    async fn synced(&mut self) -> Result<(), Trouble> {
+        let seq = self.scheduler.history().seq;
+        self.log.sync(seq);
+        while self.log.synced() < seq {
+            match self.notices.recv().await {
+                Some(Notice::LogFailed(failed)) => return Err(failed.into()),
+                Some(Notice::Synced(_) | Notice::Signal(_) | Notice::Request(_)) => {}
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what is in flight where the loop stopped early, and says how the sitting came out.
+    async fn close(mut self, driven: Result<(), Trouble>) -> Result<Outcome, RunError> {
+        let (log_failed, error) = match driven {
+            Ok(()) => (None, None),
+            Err(Trouble::Log(failed)) => (Some(failed), None),
+            Err(Trouble::Run(error)) => (None, Some(error)),
+        };
+        if log_failed.is_some() || error.is_some() {
+            self.end_unlogged().await;
+        }
+        match error {
+            Some(error) => Err(error),
+            None => {
+                let history = self.scheduler.history().clone();
+                Ok(Outcome { history, signal: self.signal, log_failed })
+            }
+        }
+    }
+
+    /// Ends attempts whose end nobody can write down any more.
+    async fn end_unlogged(&mut self) {
+        self.waiting.clear();
+        let note = Text::const_new("the log cannot be written");
+        for flight in self.flights.values() {
+            let order = Order::End { by: EndedBy::Interruption, note: note.clone() };
+            let _ = flight.command.send(Some(order));
+        }
+        while !self.attempts.is_empty() {
+            tokio::select! {
+                biased;
+                _ = self.attempts.join_next() => {}
+                Some(Notice::Signal(name)) = self.notices.recv() => {
+                    self.signal.get_or_insert(name);
+                    self.kill();
+                }
+            }
+        }
+    }
+}
+
+/// The event that opens another sitting; none where the run has ended.
+fn resumed(history: &History, options: &RunOptions) -> Result<Option<RunResumed>, String> {
+    if options.from.is_some() {
+        return Err("`--from` is not supported yet".to_owned());
+    }
+    Ok(match history.state() {
+        State::Ended => None,
+        State::Running | State::Waiting | State::Interrupted => Some(RunResumed {
+            reopened: false,
+            from: None,
+            again: Vec::new(),
+            caps: options.admitted.caps.clone(),
+            ceilings: options.admitted.ceilings,
+            keep_going: options.admitted.keep_going,
+        }),
+    })
+}
+
+/// Every variable that some task lists in `secrets`.
+fn secrets(plan: &ValidPlan) -> Vec<Text> {
+    let all: FxHashSet<&Text> =
+        plan.tasks.iter().flat_map(|task| &task.secrets).map(|secret| &secret.value).collect();
+    let mut all: Vec<Text> = all.into_iter().cloned().collect();
+    all.sort_unstable();
+    all
+}
+
+/// Why an attempt was ended, as its note says it.
+fn end_note(by: EndedBy, history: &History) -> Text {
+    match by {
+        EndedBy::TimeCeiling => match history.ceilings.time_ms {
+            Some(limit) => compact_str::format_compact!("ended by the time ceiling of {limit}"),
+            None => "ended when the time kept for clean-up was over".into(),
+        },
+        EndedBy::Stop => "ended by `plan stop`".into(),
+        EndedBy::Failure => "ended because the run failed".into(),
+        EndedBy::Interruption => "ended by a signal to the run".into(),
+        EndedBy::Timeout => "timed out".into(),
+        EndedBy::LogLimit => "printed too much".into(),
+    }
+}
