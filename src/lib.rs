@@ -26,5 +26,6 @@ pub mod runner;
 pub mod workspace;
 pub mod store;
 pub mod report;
+pub mod catalog;
 pub mod pages;
 pub mod cli;

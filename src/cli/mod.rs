@@ -12,6 +12,9 @@ mod status;
 mod stop;
 mod streams;
 mod values;
+mod explain;
+mod reference;
+mod text;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -43,6 +46,8 @@ enum Command {
     Stop(stop::Arguments),
     Evidence(evidence::Arguments),
     Gc(gc::Arguments),
+    Explain(explain::Arguments),
+    Reference(reference::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -55,6 +60,8 @@ impl Command {
             Self::Stop(arguments) => stop::run(&arguments),
             Self::Evidence(arguments) => evidence::run(&arguments),
             Self::Gc(arguments) => gc::run(&arguments),
+            Self::Explain(arguments) => explain::run(&arguments),
+            Self::Reference(arguments) => reference::run(&arguments),
             Self::Completions(arguments) => completions::run(&arguments),
         }
     }
