@@ -18,6 +18,10 @@ pub mod scheduler;
 mod settle;
 mod staging;
 pub mod states;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod top_k;
 mod units;
 mod verdict;

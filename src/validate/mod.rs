@@ -32,6 +32,14 @@ impl ValidPlan {
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
+
+    /// A plan that a test of the executor put together by hand; no rule has looked at it.
+    #[cfg(test)]
+    pub(crate) fn of_test(plan: Plan) -> Self {
+        let graph = Graph::new(&plan);
+        assert!(graph.is_acyclic(), "a plan has no cycle");
+        Self { plan: Arc::new(plan), graph: Arc::new(graph) }
+    }
 }
 
 impl Deref for ValidPlan {
