@@ -9,6 +9,7 @@ pub mod facts;
 pub mod graph;
 pub mod kind;
 pub mod quantity;
+pub mod spell;
 pub mod types;
 
 use std::sync::Arc;

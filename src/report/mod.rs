@@ -3,8 +3,10 @@
 //! Unaware of where events are kept and of how a run is decided: it gets a [`crate::history::History`],
 //! and closures for what lies on disk.
 
+pub mod drawing;
 pub mod frame;
 pub mod lines;
+pub mod outline;
 pub mod people;
 pub mod status;
 pub mod summary;

@@ -5,7 +5,7 @@ use super::shape::{Member, Shape};
 use crate::event::Status;
 use crate::ir::condition::Operand;
 use crate::ir::kind::{Kind, UNCERTAIN};
-use crate::ir::{ParamType, Task, TaskId, Value};
+use crate::ir::{ParamType, Task, TaskId, Value, spell};
 use crate::source::Text;
 
 /// One side of a comparison.
@@ -125,40 +125,5 @@ pub(super) fn task_of(operand: &Operand) -> Option<TaskId> {
 
 /// An operand as its author would write it.
 pub(super) fn spell(context: &Context<'_>, operand: &Operand) -> String {
-    let join = |head: &str, path: &[Text]| {
-        path.iter().fold(head.to_owned(), |text, member| format!("{text}.{member}"))
-    };
-    match operand {
-        Operand::Literal(value) => spell_value(value),
-        Operand::Unknown(_) => "the parameter".into(),
-        Operand::Field(task, path) => join(context.name(*task), path),
-        Operand::LastLine(task) => format!("{}.last_line", context.name(*task)),
-        Operand::Status(task) => format!("{}.status", context.name(*task)),
-        Operand::Answer(task, question) => format!("{}.{question}", context.name(*task)),
-        Operand::Item(path) => join("item", path),
-        Operand::Outcome => "outcome".into(),
-        Operand::NodeLastLine => "last_line".into(),
-        Operand::PreferredLabel => "preferred_label".into(),
-        Operand::Output(path) => join("output", path),
-        Operand::Context(path) => join("context", path),
-    }
-}
-
-/// A value as its author would write it.
-pub(super) fn spell_value(value: &Value) -> String {
-    match value {
-        Value::String(text) => format!("{text:?}"),
-        Value::Integer(number) => number.to_string(),
-        Value::Number(_, digits) => digits.to_string(),
-        Value::Boolean(boolean) => boolean.to_string(),
-        Value::Duration(duration) => duration.to_string(),
-        Value::List(values) => {
-            format!("[{}]", values.iter().map(spell_value).collect::<Vec<_>>().join(", "))
-        }
-        Value::Map(entries) => {
-            let entries: Vec<String> =
-                entries.iter().map(|(key, value)| format!("{key} = {}", spell_value(value))).collect();
-            format!("{{ {} }}", entries.join(", "))
-        }
-    }
+    spell::operand(context.plan, operand)
 }

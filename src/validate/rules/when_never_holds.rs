@@ -6,7 +6,7 @@ use super::super::rule::Rule;
 use super::super::shape::Shape;
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, suggest};
 use crate::ir::condition::{Comparison, Operand};
-use crate::ir::{Condition, Task, Value};
+use crate::ir::{Condition, Task, Value, spell};
 use crate::source::Span;
 
 /// Finds impossible comparisons.
@@ -103,7 +103,7 @@ fn found_in(
                 | Shape::Object(_)
                 | Shape::Either(_) => false,
             });
-            let (value, list_text) = (reading::spell_value(value), reading::spell(context, right));
+            let (value, list_text) = (spell::value(value), reading::spell(context, right));
             (!possible).then(|| {
                 NEVER_HOLDS
                     .at(span, format!("{value} can never be in `{list_text}`"))
@@ -143,7 +143,7 @@ fn one_value(
         return (!shape.may_equal(value)).then(|| impossible(context, operand, shape, &[value], span));
     }
     (!shape.may_be_ordered_with(value)).then(|| {
-        let (name, value) = (reading::spell(context, operand), reading::spell_value(value));
+        let (name, value) = (reading::spell(context, operand), spell::value(value));
         NEVER_HOLDS
             .at(span, format!("`{name}` can never be less or greater than {value}"))
             .label(format!("`{name}` is {shape}"))
@@ -158,7 +158,7 @@ fn impossible(
     span: Span,
 ) -> Diagnostic {
     let name = reading::spell(context, operand);
-    let values: Vec<String> = odd.iter().map(|value| reading::spell_value(value)).collect();
+    let values: Vec<String> = odd.iter().map(|value| spell::value(value)).collect();
     let help = match (odd, shape) {
         ([Value::String(text)], Shape::Texts(texts)) => {
             suggest::nearest(text, texts.iter().map(|text| text.as_str()))
