@@ -21,6 +21,7 @@ pub mod history;
 pub mod syntax;
 pub mod validate;
 pub mod exec;
+pub mod report;
 pub mod clock;
 pub mod runner;
 pub mod workspace;

@@ -3,8 +3,10 @@
 //! Unaware of where events are kept and of how a run is decided: it gets a [`crate::history::History`],
 //! and closures for what lies on disk.
 
+pub mod causes;
 pub mod drawing;
 pub mod frame;
+pub mod html;
 pub mod lines;
 pub mod outline;
 pub mod people;
