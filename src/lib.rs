@@ -21,7 +21,6 @@ pub mod history;
 pub mod syntax;
 pub mod validate;
 pub mod exec;
-pub mod report;
 pub mod clock;
 pub mod runner;
 pub mod workspace;

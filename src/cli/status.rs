@@ -1,19 +1,27 @@
 //! `plan status [RUN]`: how a run is doing, or how it came out.
 
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
 use super::state::{Opened, StateArguments, shown};
-use super::{Answer, Exit, print, streams};
+use super::{Answer, Exit, Failure, print, streams};
 use crate::report::Roles;
+use crate::report::html::{self, Streams, Tail};
 use crate::report::lines::Detail;
 use crate::report::summary::{self, Places, Style};
 use crate::report::text::{self, Tone};
 use crate::store::LATEST;
+use crate::store::mask::Mask;
 
 /// Show how a run is doing, or how it came out
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     plan status\n  \
     plan status 20261130T1546 --verbose\n  \
-    plan status latest --format json | jq .verdict")]
+    plan status latest --format json | jq .verdict\n  \
+    plan status --format html -o run.html")]
 pub(super) struct Arguments {
     /// The run: its name, a unique prefix of it, or `latest`
     #[arg(default_value = LATEST)]
@@ -21,6 +29,9 @@ pub(super) struct Arguments {
     /// How to show it
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Where to write it; by default to standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<Utf8PathBuf>,
     /// Show every instance, and every task that did not run
     #[arg(long, short)]
     verbose: bool,
@@ -36,20 +47,68 @@ enum Format {
     Text,
     /// One JSON document
     Json,
+    /// One page for a browser, which needs nothing but itself
+    Html,
 }
 
 /// Shows the status.
 pub(super) fn run(arguments: &Arguments) -> Answer {
     let opened = Opened::new(&arguments.state.open(), &arguments.run)?;
-    match arguments.format {
+    let text = match arguments.format {
         Format::Json => {
             let mut text = serde_json::to_string(&opened.document()).expect("every field can be written");
             text.push('\n');
-            print(text)?;
+            text
         }
-        Format::Text => print(people(&opened, arguments.verbose))?,
+        Format::Html => page(&opened),
+        Format::Text => people(&opened, arguments.verbose),
+    };
+    match &arguments.output {
+        Some(path) => {
+            let cannot = |error| Failure::new(format!("cannot write `{path}`: {error}"));
+            std::fs::write(path, text).map_err(cannot)?;
+        }
+        None => print(text)?,
     }
     Ok(Exit::Good)
+}
+
+fn page(opened: &Opened) -> String {
+    let streams = |attempt| Streams {
+        out: tail(&opened.run.stdout(attempt), &opened.mask),
+        err: tail(&opened.run.stderr(attempt), &opened.mask),
+    };
+    html::page(&html::Input {
+        plan: &opened.plan,
+        history: &opened.history,
+        events: &opened.log.events,
+        held: opened.held,
+        show: &|raw| opened.mask.json(raw),
+        streams: &streams,
+    })
+}
+
+/// The last lines of a stream, masked; nothing where it cannot be read.
+fn tail(path: &Utf8Path, mask: &Mask) -> Tail {
+    // What stands before is read too, so that a secret at the border is known for one.
+    const BEFORE: u64 = 64 * 1024;
+    let read = || -> std::io::Result<Tail> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        let from = length.saturating_sub(html::MOST_TAIL as u64 + BEFORE);
+        file.seek(SeekFrom::Start(from))?;
+        let mut masked = Vec::new();
+        mask.copy(&mut file, &mut masked)?;
+        let border = masked.len().saturating_sub(html::MOST_TAIL);
+        // From the next line on, if there is one.
+        let start = match border {
+            0 if from == 0 => 0,
+            _ => border + memchr::memchr(b'\n', &masked[border..]).map_or(0, |at| at + 1),
+        };
+        let text = String::from_utf8_lossy(&masked[start..]).into_owned();
+        Ok(Tail { text, before: from + start as u64 })
+    };
+    read().unwrap_or_default()
 }
 
 fn people(opened: &Opened, verbose: bool) -> String {

@@ -2,7 +2,7 @@
 //! task. It opens from a file, works without scripts, and asks no network for anything.
 //!
 //! Everything on it was written by others and is escaped; a policy in its head forbids all scripts but the
-//! page's own. Unaware of where logs are kept: who calls brings their ends, secrets masked.
+//! page's own. Unaware of where logs are kept and of what is secret: who calls brings closures.
 
 mod chart;
 mod escape;
@@ -25,11 +25,12 @@ use self::escape::Safe;
 use self::graph::Graph;
 use self::timeline::Timeline;
 use super::causes::{Causes, causes};
-use crate::event::Event;
-use crate::history::{History, Row};
+use super::{status, text};
+use crate::event::{Event, Raw};
+use crate::history::{History, Row, State};
 use crate::ir::{Millis, dump};
 
-/// What a page is made of. Secrets are masked already, in events and logs alike.
+/// What a page is made of.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     /// The plan.
@@ -38,9 +39,12 @@ pub struct Input<'a> {
     pub history: &'a History,
     /// The whole log.
     pub events: &'a [Event],
-    /// Whether somebody runs it now: only the lock tells.
-    pub live: bool,
-    /// The ends of an attempt's streams, by its number. Asked for as long as the page has room for more.
+    /// Whether a process works on it.
+    pub held: bool,
+    /// Makes a result fit to be shown.
+    pub show: &'a dyn Fn(&Raw) -> Raw,
+    /// The ends of an attempt's streams, by its number, fit to be shown. Asked for as long as the page has
+    /// room for more.
     pub streams: &'a dyn Fn(u32) -> Streams,
 }
 
@@ -66,7 +70,7 @@ pub struct Tail {
 const MOST_RESULT: usize = 16 * 1024;
 
 /// Most bytes of one stream on the page.
-const MOST_TAIL: usize = 8 * 1024;
+pub const MOST_TAIL: usize = 8 * 1024;
 
 /// Most bytes of results and streams of the whole page. What failed comes first.
 const MOST_TEXT: usize = 4 * 1024 * 1024;
@@ -74,6 +78,9 @@ const MOST_TEXT: usize = 4 * 1024 * 1024;
 /// What the parts of a page share.
 struct Page<'a> {
     input: &'a Input<'a>,
+    state: State,
+    /// Whether anything can be running.
+    runs: bool,
     /// The look of each task.
     looks: Vec<&'static str>,
     line: Timeline,
@@ -152,8 +159,8 @@ fn graphs(out: &mut String, page: &Page<'_>) {
             let _ = write!(
                 out,
                 "<p class=\"aside\">{} are drawn as {}: each box stands for the tasks of a layer.</p>",
-                words::count(count, "task"),
-                words::count(graph.boxes.len(), "box").replace("boxs", "boxes"),
+                text::count(count, "task"),
+                text::count(graph.boxes.len(), "box").replace("boxs", "boxes"),
             );
         }
         if graph.reduced {
@@ -174,7 +181,9 @@ impl<'a> Page<'a> {
                 dependents[*on].push(at);
             }
         }
-        let line = timeline::timeline(input.events, input.live);
+        let state = status::state(input.history, input.held);
+        let runs = state == State::Running;
+        let line = timeline::timeline(input.events, runs);
         let mut spans: Vec<Option<(Millis, Millis)>> = vec![None; tasks.len()];
         for bar in line.bars.iter().filter(|bar| bar.attempt.is_some()) {
             if let Some(&at) = index.get(owner(&bar.name)) {
@@ -184,7 +193,9 @@ impl<'a> Page<'a> {
         }
         Self {
             input,
-            looks: input.history.rows.iter().map(|row| words::look(row, input.live)).collect(),
+            state,
+            runs,
+            looks: input.history.rows.iter().map(|row| words::look(row, runs)).collect(),
             causes: causes(input.history),
             main: graph::graph(tasks, |task| task.stage == "main"),
             epilogue: graph::graph(tasks, |task| task.stage != "main"),

@@ -209,7 +209,7 @@ impl View<'_> {
 }
 
 /// Whether a task has begun: an attempt is in flight or waits to be made again, or instances are named.
-fn is_running(row: &Row) -> bool {
+pub(super) fn is_running(row: &Row) -> bool {
     row.running.is_some() || row.retrying || row.instances.is_some()
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::escape::Safe;
 use super::timeline::{self, Bar};
-use super::{Page, anchor, owner, words};
+use super::{Page, anchor, owner, text, words};
 use crate::event;
 use crate::ir::Millis;
 
@@ -31,12 +31,12 @@ pub(super) fn write(out: &mut String, page: &Page<'_>) {
         "<section id=\"timeline\" aria-labelledby=\"h-time\"><header><h2 id=\"h-time\">Timeline</h2>",
     );
     let attempts = page.line.bars.iter().filter(|bar| bar.attempt.is_some()).count();
-    let _ = write!(out, "<p class=\"aside\">{}", words::count(attempts, "attempt"));
+    let _ = write!(out, "<p class=\"aside\">{}", text::count(attempts, "attempt"));
     if page.line.sittings.len() > 1 {
         let _ = write!(
             out,
             " in {}; the time between does not count",
-            words::count(page.line.sittings.len(), "sitting")
+            text::count(page.line.sittings.len(), "sitting")
         );
     }
     out.push_str("</p></header><div class=\"chart\">");

@@ -5,8 +5,7 @@ use std::fmt::Write;
 use super::escape::Safe;
 use super::graph::{Box, Graph};
 use super::layout::{self, Point};
-use super::words;
-use super::{Page, anchor};
+use super::{Page, anchor, text, words};
 use crate::ir::Millis;
 
 /// The height of a box.
@@ -125,8 +124,8 @@ impl Shown {
             let mut below = word_and_time(page, first);
             let parts = match &row.instances {
                 Some(instances) => {
-                    below = format!("{} · {}", words::word(look), words::count(instances.len(), "instance"));
-                    words::counts(instances.values().map(|row| words::look(row, page.input.live)))
+                    below = format!("{} · {}", words::word(look), text::count(instances.len(), "instance"));
+                    words::counts(instances.values().map(|row| words::look(row, page.runs)))
                 }
                 None => Vec::new(),
             };
@@ -144,7 +143,7 @@ impl Shown {
             target: anchor(&page.input.plan.tasks[worst].name, None),
             look: parts.first().map_or("pending", |&(look, _)| look),
             name: one.label.clone(),
-            below: format!("{}: {}", words::count(one.tasks.len(), "task"), words::tally(&parts)),
+            below: format!("{}: {}", text::count(one.tasks.len(), "task"), words::tally(&parts)),
             parts,
             classes: " many",
         }

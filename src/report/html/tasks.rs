@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::escape::{self, Safe};
 use super::graph::Graph;
 use super::timeline::Bar;
-use super::{MOST_RESULT, MOST_TAIL, Page, anchor, words};
+use super::{MOST_RESULT, MOST_TAIL, Page, anchor, text, words};
 use crate::event::{Blocked, VerifierEnded, Warning};
 use crate::history::{Row, instance_name};
 use crate::ir::Millis;
@@ -161,7 +161,7 @@ fn body(page: &Page<'_>, at: usize) -> String {
     }
     run(&mut out, page, &task.name, row);
     if let Some(instances) = &row.instances {
-        let _ = write!(out, "<h4>{}</h4>", words::count(instances.len(), "instance"));
+        let _ = write!(out, "<h4>{}</h4>", text::count(instances.len(), "instance"));
         table(&mut out, page, at);
     }
     out
@@ -182,7 +182,7 @@ fn run(out: &mut String, page: &Page<'_>, name: &str, row: &Row) {
         && let Some(output) = row.output()
     {
         let title = if words::is_bad(row) { "Reading kept from the failure" } else { "Result" };
-        text(out, page, title, &escape::pretty(output.get()), MOST_RESULT, Keep::Start);
+        block(out, page, title, &escape::pretty((page.input.show)(&output).get()), MOST_RESULT, Keep::Start);
     }
     if let Some(files) = row.files().filter(|files| !files.paths.is_empty()) {
         let _ =
@@ -227,7 +227,7 @@ pub(super) fn link(out: &mut String, page: &Page<'_>, name: &str) {
     let row = page.row(at);
     let number = element.and_then(|element| row.instances.as_ref()?.get_index_of(element));
     let look = match (number, &row.instances) {
-        (Some(number), Some(instances)) => words::look(&instances[number], page.input.live),
+        (Some(number), Some(instances)) => words::look(&instances[number], page.runs),
         (None, _) | (_, None) => page.looks[at],
     };
     let _ = write!(
@@ -399,7 +399,7 @@ fn table(out: &mut String, page: &Page<'_>, at: usize) {
     }
     out.push_str("<div class=\"wide\"><table class=\"instances\"><thead><tr><th>Status<th>Element<th>Attempts<th>Time<th>Details</tr></thead><tbody>");
     for ((number, (element, row)), body) in instances.iter().enumerate().zip(bodies) {
-        let look = words::look(row, page.input.live);
+        let look = words::look(row, page.runs);
         let name = instance_name(&task.name, element);
         let bars = page.line.of(&name).filter(|bar| bar.attempt.is_some());
         let took = bars.map(|bar| bar.end.0 - bar.start.0).reduce(|a, b| a + b);
@@ -437,7 +437,7 @@ enum Keep {
     End,
 }
 
-fn text(out: &mut String, page: &Page<'_>, title: &str, text: &str, most: usize, keep: Keep) {
+fn block(out: &mut String, page: &Page<'_>, title: &str, text: &str, most: usize, keep: Keep) {
     let room = page.take(text.len(), most);
     let (shown, left_out) = match keep {
         Keep::Start => escape::cut(text, room),
@@ -479,6 +479,6 @@ fn streams(out: &mut String, page: &Page<'_>, attempt: u32) {
             0 => title,
             before => format!("{title} <small>{} before this</small>", escape::bytes(before)),
         };
-        text(out, page, &title, shown, MOST_TAIL, Keep::End);
+        block(out, page, &title, shown, MOST_TAIL, Keep::End);
     }
 }

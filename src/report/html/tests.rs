@@ -101,7 +101,14 @@ impl Story {
     fn page(&self, streams: &dyn Fn(u32) -> Streams) -> String {
         let mut history = History::new(&self.plan);
         self.events.iter().for_each(|event| history.apply(event).expect("a task of the plan"));
-        let input = Input { plan: &self.plan, history: &history, events: &self.events, live: false, streams };
+        let input = Input {
+            plan: &self.plan,
+            history: &history,
+            events: &self.events,
+            held: false,
+            show: &Clone::clone,
+            streams,
+        };
         page(&input)
     }
 }

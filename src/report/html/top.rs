@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::escape::Safe;
-use super::{Page, tasks, words};
+use super::{Page, tasks, text, words};
 use crate::event;
 use crate::history::State;
 
@@ -14,21 +14,16 @@ const MOST_CAUSES: usize = 12;
 const MOST_WARNINGS: usize = 50;
 
 /// How the run stands: its look, and the word for it.
-fn standing(page: &Page<'_>) -> (&'static str, String) {
-    let history = page.input.history;
-    match history.state() {
-        State::Ended => {
-            let verdict = history.ended.as_ref().and_then(|ended| ended.verdict);
-            match verdict {
-                Some(event::Verdict::Valid) => ("pass", "valid".to_owned()),
-                Some(event::Verdict::Invalid) => ("fail", "invalid".to_owned()),
-                None => ("waiting", "waiting".to_owned()),
-            }
-        }
-        State::Waiting => ("waiting", "waiting for an answer".to_owned()),
-        State::Interrupted => ("cut", "interrupted".to_owned()),
-        State::Running if page.input.live => ("running", "running".to_owned()),
-        State::Running => ("cut", "interrupted".to_owned()),
+fn standing(page: &Page<'_>) -> (&'static str, &'static str) {
+    match page.state {
+        State::Ended => match page.input.history.ended.as_ref().and_then(|ended| ended.verdict) {
+            Some(event::Verdict::Valid) => ("pass", "valid"),
+            Some(event::Verdict::Invalid) => ("fail", "invalid"),
+            None => ("cut", "ended without a verdict"),
+        },
+        State::Waiting => ("waiting", "waiting for an answer"),
+        State::Interrupted => ("cut", "interrupted"),
+        State::Running => ("running", "running"),
     }
 }
 
@@ -67,7 +62,7 @@ pub(super) fn write(out: &mut String, page: &Page<'_>) {
         let _ = write!(
             out,
             "<section class=\"callout warn\"><h2>{}</h2>",
-            words::count(history.warnings.len(), "warning")
+            text::count(history.warnings.len(), "warning")
         );
         let lines = history.warnings.iter().take(MOST_WARNINGS).map(|warning| {
             let mut line = String::from("<li>");
@@ -171,7 +166,7 @@ fn causes(out: &mut String, page: &Page<'_>) {
             facts.push("epilogue".to_owned());
         }
         if behind[at] > 0 {
-            facts.push(format!("{} blocked behind it", words::count(behind[at], "task")));
+            facts.push(format!("{} blocked behind it", text::count(behind[at], "task")));
         }
         if !facts.is_empty() {
             let _ = write!(out, " <small>{}</small>", facts.join(", "));

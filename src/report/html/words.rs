@@ -2,6 +2,7 @@
 
 use crate::history::Row;
 use crate::ir::Millis;
+use crate::report::status::is_running;
 
 /// Every look of a task, the ones that want attention first: a status, or what has none yet.
 pub(super) const LOOKS: [&str; 11] = [
@@ -18,15 +19,12 @@ pub(super) const LOOKS: [&str; 11] = [
     "not_taken",
 ];
 
-/// The look of a task or an instance; `live` says whether somebody runs it now.
-pub(super) fn look(row: &Row, live: bool) -> &'static str {
-    let runs = |row: &Row| row.running.is_some() || row.retrying;
+/// The look of a task or an instance; `runs` says whether anything can be running.
+pub(super) fn look(row: &Row, runs: bool) -> &'static str {
     match row.status() {
         Some(status) => status.as_str(),
         None if row.asked.is_some() => "waiting",
-        None if live && (runs(row) || row.instances.iter().flat_map(|all| all.values()).any(runs)) => {
-            "running"
-        }
+        None if runs && is_running(row) => "running",
         None => "pending",
     }
 }
@@ -67,11 +65,6 @@ pub(super) fn time(Millis(ms): Millis) -> String {
         3_600_000..86_400_000 => format!("{}h {:02}m", ms / 3_600_000, ms % 3_600_000 / 60_000),
         _ => format!("{}d {:02}h", ms / 86_400_000, ms % 86_400_000 / 3_600_000),
     }
-}
-
-/// `1 task`, `2 tasks`.
-pub(super) fn count(count: usize, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Whether it wants attention: it does not hold.
