@@ -1,0 +1,29 @@
+//! `gate`: what a person is asked, and what may be answered.
+
+use super::Lower;
+use super::fields::{self, Fields};
+use super::names::Scope;
+use crate::ir::Kind;
+use crate::ir::kind::Gate;
+use crate::reference::table;
+use crate::source::{Spanned, Text};
+
+impl<'a> Lower<'a, '_> {
+    pub(super) fn gate(&mut self, fields: &Fields<'a>, scope: &Scope) -> Kind {
+        self.require(fields, &table::ASK);
+        let ask = fields.get(&table::ASK).and_then(|expr| self.filled(&table::ASK, expr, scope));
+        let options = match fields.get(&table::OPTIONS) {
+            Some(expr) => {
+                let options = self.texts(&table::OPTIONS, expr, scope).unwrap_or_default();
+                if options.is_empty() {
+                    let message = "`options` lists no answer";
+                    self.error(fields::UNUSABLE.at(expr.span, message).help("drop it for a yes/no question"));
+                }
+                options
+            }
+            None => ["yes", "no"].map(|word| Spanned::new(Text::const_new(word), fields.span)).to_vec(),
+        };
+        let default = fields.get(&table::ANSWER).and_then(|expr| self.text(&table::ANSWER, expr, scope));
+        Kind::Gate(Box::new(Gate { ask: ask.map(|ask| ask.value).unwrap_or_default(), options, default }))
+    }
+}
