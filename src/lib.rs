@@ -26,6 +26,7 @@ pub mod compile;
 pub mod exec;
 pub mod clock;
 pub mod runner;
+pub mod verifiers;
 pub mod workspace;
 pub mod store;
 pub mod report;
