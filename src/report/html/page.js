@@ -51,11 +51,21 @@
     const copy = target.cloneNode(true);
     for (const inside of [copy, ...copy.querySelectorAll("[id]")]) inside.removeAttribute("id");
     copy.classList.remove("body");
+    // An instance says in its line what a task says in its details.
+    const said = whole.tagName === "TR" && target.parentElement.querySelector(":scope > summary");
+    if (said) {
+      const note = document.createElement("p");
+      note.className = "note";
+      note.textContent = said.textContent;
+      copy.prepend(note);
+    }
     panel.replaceChildren(head, copy);
     panel.hidden = false;
     panel.scrollTop = 0;
     panel.focus({ preventScroll: true });
     mark(target.id);
+    // The panel takes room from the rest.
+    if (from) from.scrollIntoView({ block: "nearest", inline: "nearest" });
     try { history.replaceState(null, "", "#" + target.id); } catch { /* A frame may forbid it. */ }
   };
 

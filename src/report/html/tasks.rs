@@ -397,7 +397,7 @@ fn table(out: &mut String, page: &Page<'_>, at: usize) {
             run(&mut bodies[number], page, &instance_name(&task.name, element), row);
         }
     }
-    out.push_str("<div class=\"wide\"><table class=\"instances\"><thead><tr><th>Status<th>Element<th>Attempts<th>Time<th>Details</tr></thead><tbody>");
+    out.push_str("<div class=\"wide\"><table class=\"instances\"><thead><tr><th>Status<th>Element<th class=\"num\">Attempts<th class=\"num\">Time<th>Details</tr></thead><tbody>");
     for ((number, (element, row)), body) in instances.iter().enumerate().zip(bodies) {
         let look = words::look(row, page.runs);
         let name = instance_name(&task.name, element);
