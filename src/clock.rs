@@ -70,6 +70,8 @@ struct State {
     /// How much real work is in flight, and since when.
     busy: u32,
     since: Option<Instant>,
+    /// How much is in flight that takes no time.
+    held: u32,
     /// Who waits for what; equal times in the order asked for.
     timers: BinaryHeap<Reverse<(u64, u64)>>,
     wakers: Vec<(u64, Waker)>,
@@ -136,9 +138,15 @@ impl Clock for Virtual {
         }
     }
 
+    fn hold(&self, hold: bool) {
+        let mut state = self.state();
+        state.held = if hold { state.held + 1 } else { state.held.saturating_sub(1) };
+    }
+
     fn idle(&self) {
         let mut state = self.state();
         if state.busy == 0
+            && state.held == 0
             && let Some(&Reverse((at, _))) = state.timers.peek()
         {
             state.now = state.now.max(Duration::from_millis(at));

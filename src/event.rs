@@ -496,11 +496,8 @@ pub struct VerifierEnded {
     /// The task, for a check inside a task.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub task: Option<Text>,
-    /// The verifier: the name of its block.
+    /// The verifier.
     pub verifier: Text,
-    /// What it is: `run`, `file`, or what an embedder calls it. Empty where nobody could say.
-    #[serde(skip_serializing_if = "Text::is_empty", default)]
-    pub identity: Text,
     /// Whether it accepted.
     pub pass: bool,
     /// How it failed (EXECUTION §9).

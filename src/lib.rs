@@ -11,10 +11,6 @@
 //! A module may use the ones above it in this list, and none below. Everything that a run does is an
 //! [`event::Event`]; everything shown or resumed is a fold of them, [`history::History`].
 
-// What pest derives without its `std` feature names this crate. With it, every rule would ask how much stack
-// is left, which our nesting limit makes idle.
-extern crate alloc;
-
 pub mod source;
 pub mod glob;
 pub mod diag;
@@ -30,7 +26,6 @@ pub mod compile;
 pub mod exec;
 pub mod clock;
 pub mod runner;
-pub mod verifiers;
 pub mod workspace;
 pub mod store;
 pub mod report;

@@ -18,6 +18,7 @@ use super::attempt::{self, Command, Context, Job, Order, Orders, Report};
 use super::inputs::inputs;
 use super::ports::{Clock, Log, LogFailed, Notice, Ports, Post, Reporter, Request};
 use super::scheduler::{Action, Dispatch, Options, Scheduler};
+use super::states::RunPhase;
 use crate::event::{
     Alive, AttemptStarted, Body, EndedBy, Event, GateAnswered, Interrupted, PlanAdmitted, RunResumed,
     RunStarted, StopRequested, VERSION, Warning,
@@ -228,6 +229,11 @@ impl Driver {
         } else {
             let tokens = self.replay(past)?;
             self.context.runner.sweep(tokens).await;
+            if self.scheduler.phase() == RunPhase::Admitted {
+                // It was cut off before anything was decided.
+                self.record(options.admitted.clone())?;
+                return self.go_on().await;
+            }
             match resumed(self.scheduler.history(), options) {
                 Ok(Some(resumed)) => drop(self.record(resumed)?),
                 // It has ended, and stays as it ended.
@@ -324,7 +330,7 @@ impl Driver {
             self.start(job, orders);
         } else {
             self.log.sync(needs);
-            self.clock.busy(true);
+            self.clock.hold(true);
             self.waiting.push_back((needs, job, orders));
         }
         Ok(())
@@ -337,7 +343,7 @@ impl Driver {
         let synced = self.log.synced();
         for (needs, job, orders) in std::mem::take(&mut self.waiting) {
             if needs <= synced {
-                self.clock.busy(false);
+                self.clock.hold(false);
                 self.start(job, orders);
             } else {
                 self.waiting.push_back((needs, job, orders));

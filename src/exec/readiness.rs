@@ -94,7 +94,10 @@ impl Bar {
 pub(super) fn barred(s: &Scheduler, unit: Unit) -> Option<Bar> {
     let task = s.task(unit);
     match task.stage {
-        Stage::Main => s.history.halted.as_ref().map(|halted| bar_of(s, halted)),
+        Stage::Main => {
+            let halted = s.history.halted.as_ref().filter(|halted| !finishes(s, unit, halted))?;
+            Some(bar_of(s, halted))
+        }
         Stage::Epilogue => {
             let halted = s.history.halted.as_ref();
             if let Some(halted) = halted.filter(|halted| halted.exit == Exit::Truncated) {
@@ -112,6 +115,12 @@ pub(super) fn barred(s: &Scheduler, unit: Unit) -> Option<Bar> {
             s.limits.time_up(&s.used()).map(|ceiling| bar_of_ceiling(ceiling))
         }
     }
+}
+
+/// Whether `unit` was in flight when a required failure halted the run, and was cut off before it could
+/// finish: what is in flight then settles on its own result, so that it runs again.
+fn finishes(s: &Scheduler, unit: Unit, halted: &Halted) -> bool {
+    halted.exit == Exit::Failed && s.row(unit).cut_off && !s.options.kill_on_failure
 }
 
 fn bar_of_ceiling(ceiling: Ceiling) -> Bar {

@@ -6,7 +6,9 @@ pub mod local;
 mod proc;
 mod program;
 pub mod signals;
+pub mod stub;
 mod tree;
 
 pub use local::Local;
 pub use signals::Signals;
+pub use stub::{Stub, StubRunner, Stubs};

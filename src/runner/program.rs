@@ -10,10 +10,13 @@ use std::sync::Mutex;
 use rustc_hash::FxHashMap;
 use rustix::fs::{Access, access};
 
-/// Programs that were found before, by search path and name.
+/// A search path, and a name that was looked for there.
+type Wanted = (Box<OsStr>, Box<str>);
+
+/// Programs that were found before.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
-    found: Mutex<FxHashMap<(Box<OsStr>, Box<str>), PathBuf>>,
+    found: Mutex<FxHashMap<Wanted, PathBuf>>,
 }
 
 impl Programs {

@@ -298,13 +298,6 @@ impl RunDir {
         self.logs().join(format!("{attempt}.result.json"))
     }
 
-    /// Standard output, standard error and result of a verifier that has this name.
-    #[must_use]
-    pub fn verification(&self, name: &str) -> [Utf8PathBuf; 3] {
-        let logs = self.logs();
-        ["out", "err", "result.json"].map(|end| logs.join(format!("{name}.{end}")))
-    }
-
     /// The compiled plan, read back.
     ///
     /// # Errors

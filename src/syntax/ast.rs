@@ -18,15 +18,15 @@ pub struct Ast {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// A block with a keyword: header, task, profile, session, group, resolve, continue, verify, question.
-    Block(Box<Block>),
+    Block(Block),
     /// `param name: type = default { … }`.
-    Param(Box<Param>),
+    Param(Param),
     /// `let name = expression`.
-    Let(Box<Let>),
+    Let(Let),
     /// `for x in list { … }`.
-    For(Box<For>),
+    For(For),
     /// `template name(args) { … }`.
-    Template(Box<Template>),
+    Template(Template),
     /// `use name(args)`.
     Use(Use),
     /// `import "path.plan"`.
@@ -98,7 +98,7 @@ pub enum Member {
     /// A nested declaration.
     Item(Item),
     /// `a -> b -> c if …`.
-    Edge(Box<Edge>),
+    Edge(Edge),
 }
 
 /// `name = value`.

@@ -43,8 +43,8 @@ async fn blocking<T: Send + 'static>(
     context: &Context,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    context.clock.busy(true);
+    context.clock.hold(true);
     let done = tokio::task::spawn_blocking(work).await;
-    context.clock.busy(false);
+    context.clock.hold(false);
     done.unwrap_or_else(|error| Err(format!("its files cannot be taken: {error}")))
 }

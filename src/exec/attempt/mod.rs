@@ -13,7 +13,6 @@ pub(crate) mod note;
 mod prepare;
 mod promises;
 mod stream;
-pub mod verify;
 mod watch;
 
 use std::sync::Arc;
@@ -25,7 +24,7 @@ use self::collect::Collected;
 use self::declared::{Terms, declared};
 use self::grade::Graded;
 use self::prepare::Prepared;
-pub(crate) use self::promises::Schemas;
+pub(super) use self::promises::Schemas;
 use self::watch::{Sizes, Stopped};
 use super::inputs::Inputs;
 use super::ports::{Clock, Ended, Files, Fingerprints, Runner, Workspace};
@@ -59,13 +58,6 @@ pub(super) struct Context {
     pub schemas: Schemas,
 }
 
-impl Context {
-    /// What a process is watched by.
-    fn limits(&self) -> watch::Limits<'_> {
-        watch::Limits { clock: &*self.clock, log: self.log_limit }
-    }
-}
-
 /// One attempt to make.
 pub(super) struct Job {
     /// The task.
@@ -88,9 +80,9 @@ pub(super) struct Job {
     pub inputs: Inputs,
 }
 
-/// What the driver wants of an attempt in flight, or of a verifier.
+/// What the driver wants of an attempt in flight.
 #[derive(Clone, Debug)]
-pub enum Order {
+pub(super) enum Order {
     /// End it: terminate, then kill after the grace.
     End {
         /// Why.
@@ -103,15 +95,13 @@ pub enum Order {
 }
 
 /// Receives orders.
-#[derive(Debug)]
-pub struct Orders(signal::Receiver<Option<Order>>);
+pub(super) struct Orders(signal::Receiver<Option<Order>>);
 
 /// Gives orders.
-pub type Command = signal::Sender<Option<Order>>;
+pub(super) type Command = signal::Sender<Option<Order>>;
 
 /// A pair to give and to receive orders.
-#[must_use]
-pub fn orders() -> (Command, Orders) {
+pub(super) fn orders() -> (Command, Orders) {
     let (command, orders) = signal::channel(None);
     (command, Orders(orders))
 }
@@ -176,13 +166,13 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
     start.argv = environment::argv(context, task.shell, &run.value);
     let mut process = match context.runner.start(&start) {
         Ok(process) => process,
-        Err(problem) => return refused(report, Grade::Transport, problem.why),
+        Err(problem) => return refused(report, Grade::Transport, problem),
     };
     let real = process.is_real();
     context.clock.busy(real);
     let timeout = task.timeout.map(|timeout| timeout.value);
     let mut sizes = Sizes::default();
-    let stop = watch::watch(context.limits(), &mut process, timeout, &paths, &mut sizes, &mut orders).await;
+    let stop = watch::watch(context, &mut process, timeout, &paths, &mut sizes, &mut orders).await;
     let ended = process.finish().await;
     report.ended.duration_ms = ended.duration;
     sizes.measure(&paths, u64::MAX);
@@ -190,10 +180,12 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
         [(sizes.stdout_shrank, "standard output"), (sizes.stderr_shrank, "standard error")]
     {
         if shrank {
-            report.warnings.push(format!("the {stream} of `{}` has shrunk: something was cut off", job.name));
+            report.warnings.push(format!("its {stream} has shrunk: something was cut off"));
         }
     }
+    context.clock.hold(true);
     let collected = collect::collect(paths.clone()).await;
+    context.clock.hold(false);
     let report = settle(context, &job, report, ended, collected, stop, &before).await;
     if real {
         context.clock.busy(false);
@@ -255,7 +247,7 @@ async fn settle(
     let graded = grade::grade(&task.kind, ended.how, collected.found, detail.as_deref());
     match grade::cost(graded.output.as_ref()) {
         Ok(cost) => report.ended.cost_usd = cost,
-        Err(problem) => report.warnings.push(format!("`{}`: {problem}", job.name)),
+        Err(problem) => report.warnings.push(problem),
     }
     if let Some(stop) = stop {
         let mut report = stopped(report, graded, stop);
@@ -267,7 +259,7 @@ async fn settle(
     let terms =
         Terms { name: &job.name, allow_partial: task.allow_partial, retries_left: job.nth <= task.retries };
     let (graded, warning) = declared(graded, terms);
-    report.warnings.extend(warning.map(|warning| format!("`{}`: {warning}", job.name)));
+    report.warnings.extend(warning);
     let (graded, files) = match graded.grade {
         Grade::Pass | Grade::Partial => keep_promises(context, job, graded).await,
         Grade::Fail
@@ -364,7 +356,7 @@ fn file_keeps(
 ) -> Result<(), String> {
     let text = std::str::from_utf8(bytes).map_err(|_| format!("`{path}` is no JSON: it is not UTF-8"))?;
     json::parse(text).map_err(|refusal| format!("`{path}` is no JSON: {}", refusal.clause()))?;
-    context.schemas.check(schema, text).map_err(|broken| format!("`{path}` {broken}"))
+    context.schemas.check(schema, text, &format!("`{path}`"))
 }
 
 fn fields_kept(context: &Context, emits: &Emits, graded: &Graded) -> Result<(), String> {

@@ -10,10 +10,13 @@ use super::json::{Json, Object, quoted};
 use super::note;
 use crate::ir::types::{Emits, Field, Schema, Type};
 
+/// A schema that was compiled, or what is wrong with it.
+type Compiled = Result<Arc<jsonschema::Validator>, String>;
+
 /// Compiled schemas, by their text.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
-    compiled: Mutex<FxHashMap<Arc<str>, Result<Arc<jsonschema::Validator>, String>>>,
+    compiled: Mutex<FxHashMap<Arc<str>, Compiled>>,
 }
 
 impl Schemas {
@@ -24,17 +27,17 @@ impl Schemas {
             let built = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&value);
             built.map(Arc::new).map_err(|error| error.to_string())
         });
-        entry.clone().map_err(|error| format!("breaks `{}`, which is no schema: {error}", schema.path))
+        entry.clone().map_err(|error| format!("`{}` is no schema: {error}", schema.path))
     }
 
-    /// The first way in which `text`, which is JSON, breaks `schema`: a clause that goes after what it is.
-    pub(crate) fn check(&self, schema: &Schema, text: &str) -> Result<(), String> {
+    /// The first way in which `text`, which is JSON, breaks `schema`; `what` begins the clause.
+    pub(super) fn check(&self, schema: &Schema, text: &str, what: &str) -> Result<(), String> {
         let validator = self.validator(schema)?;
-        let value = serde_json::from_str(text).map_err(|error| format!("cannot be read: {error}"))?;
+        let value = serde_json::from_str(text).map_err(|error| format!("{what} cannot be read: {error}"))?;
         validator.validate(&value).map_err(|error| {
             let place = error.instance_path().to_string();
             let place = if place.is_empty() { String::new() } else { format!("`{place}`: ") };
-            format!("breaks `{}`: {place}{}", schema.path, note::shown(&error.to_string(), 200))
+            format!("{what} breaks `{}`: {place}{}", schema.path, note::shown(&error.to_string(), 200))
         })
     }
 }
@@ -50,9 +53,7 @@ pub(super) fn fields(schemas: &Schemas, emits: &Emits, result: &Object) -> Resul
             lacks(required.map(|field| field.name.value.as_str()).filter(|name| result.get(name).is_none()))?;
             record(schemas, fields, &result.members, "")
         }
-        Emits::Schema(schema) => {
-            schemas.check(schema, result.text()).map_err(|broken| format!("the result {broken}"))
-        }
+        Emits::Schema(schema) => schemas.check(schema, result.text(), "the result"),
     }
 }
 
@@ -110,9 +111,7 @@ fn keeps(schemas: &Schemas, ty: &Type, value: &Json, path: &str) -> Result<(), S
                 wrong()
             }
         }
-        (Type::Schema(schema), value) => {
-            schemas.check(schema, &value.text()).map_err(|broken| format!("`{path}` {broken}"))
-        }
+        (Type::Schema(schema), value) => schemas.check(schema, &value.text(), &format!("`{path}`")),
         (
             Type::String
             | Type::Integer

@@ -1,0 +1,400 @@
+//! What happens, in which order: plans with stubs beside them, run in virtual time (EXECUTION §15).
+//!
+//! `x.plan` is run with the stubs in `x.toml`; `x.snap` is the log. Every log is then cut after each of
+//! its events, as by a crash there, and resumed: it has to come to the same rows and the same verdict, and
+//! no settled task may run twice.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use indexmap::IndexMap;
+use plan::clock::Virtual;
+use plan::event::{Body, Event, FileSet};
+use plan::exec::admission::{self, Machine, Operator};
+use plan::exec::ports::{
+    AttemptPaths, Clock, Files, Fingerprints, Log, LogFailed, Notice, Ports, Post, Reporter, Request, Source,
+    Staged, Staging,
+};
+use plan::exec::{self, Outcome, RunOptions};
+use plan::history::{History, Row};
+use plan::ir::{Millis, Usd};
+use plan::runner::stub::Time;
+use plan::runner::{StubRunner, Stubs};
+use plan::source::Text;
+use plan::store::capture::Store;
+use plan::store::inputs::Inputs;
+use plan::store::{RunDir, staging};
+use plan::validate::ValidPlan;
+use plan::workspace::Direct;
+use serde::Deserialize;
+
+/// `x.toml`: what the operator says, what the workspace holds, and what tasks do.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Case {
+    /// How many attempts may be in flight.
+    jobs: usize,
+    caps: Vec<Text>,
+    params: IndexMap<String, String>,
+    max_usd: Option<String>,
+    max_time: Option<Time>,
+    max_steps: Option<u64>,
+    keep_going: bool,
+    kill_on_failure: bool,
+    /// Files that are there before.
+    files: IndexMap<Utf8PathBuf, String>,
+    /// Signals to the executor.
+    signals: Vec<Signal>,
+    /// When `plan stop` comes.
+    stop: Option<Time>,
+    /// What tasks do; one without a stub passes at once.
+    stub: Stubs,
+    /// Why its log is not cut and resumed, if it is not: time and signals of a second sitting differ.
+    uncut: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Signal {
+    at: Time,
+    name: Text,
+}
+
+impl Default for Case {
+    fn default() -> Self {
+        Self {
+            jobs: 2,
+            caps: Vec::new(),
+            params: IndexMap::new(),
+            max_usd: None,
+            max_time: None,
+            max_steps: None,
+            keep_going: false,
+            kill_on_failure: false,
+            files: IndexMap::new(),
+            signals: Vec::new(),
+            stop: None,
+            stub: Stubs::default(),
+            uncut: None,
+        }
+    }
+}
+
+/// A case's plan, and a workspace and a store of its own.
+struct Bench {
+    case: Case,
+    plan: ValidPlan,
+    directory: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new(path: &Path) -> Self {
+        let path = Utf8Path::from_path(path).unwrap();
+        let case = match std::fs::read_to_string(path.with_extension("toml")) {
+            Ok(text) => toml::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}")),
+            Err(_) => Case::default(),
+        };
+        let plan = compiled(path, &case);
+        Self { case, plan, directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn root(&self) -> &Utf8Path {
+        Utf8Path::from_path(self.directory.path()).unwrap()
+    }
+
+    /// A fresh workspace and store.
+    fn fresh(&self) -> Sitting<'_> {
+        let number = std::fs::read_dir(self.root()).unwrap().count();
+        let workspace = self.root().join(format!("{number}/workspace"));
+        for (path, content) in &self.case.files {
+            let path = workspace.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        std::fs::create_dir_all(&workspace).unwrap();
+        let run = RunDir { name: "run".into(), path: self.root().join(format!("{number}/run")) };
+        std::fs::create_dir_all(run.logs()).unwrap();
+        Sitting { bench: self, workspace, run }
+    }
+}
+
+fn compiled(path: &Utf8Path, case: &Case) -> ValidPlan {
+    let arguments: Vec<String> = case.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let bindings = plan::lower::params::Bindings::launch(None, &arguments).unwrap();
+    let (mut pack, entry) = plan::load::Pack::around(path);
+    let compiled = plan::compile::compile(&mut pack, &entry, &bindings);
+    let found: Vec<String> = compiled.diagnostics.iter().map(|found| found.message.clone()).collect();
+    compiled.plan.unwrap_or_else(|| panic!("{path}: {found:?}"))
+}
+
+struct Sitting<'a> {
+    bench: &'a Bench,
+    workspace: Utf8PathBuf,
+    run: RunDir,
+}
+
+impl Sitting<'_> {
+    /// Runs on from `past`, and crashes when the log has `most` events.
+    fn go(&self, past: Vec<Event>, most: usize, disturbed: bool) -> (Outcome, Vec<Event>) {
+        let case = &self.bench.case;
+        let clock = Virtual::new();
+        let operator = Operator {
+            max_usd: case.max_usd.as_deref().map(|usd| Usd::parse(usd).unwrap()),
+            max_time: case.max_time.map(|time| time.0),
+            max_steps: case.max_steps,
+            caps: case.caps.clone(),
+            keep_going: case.keep_going,
+            harness: None,
+        };
+        let (admitted, refused) = admission::admit(&self.bench.plan, &operator, &Machine::default());
+        assert!(!refused.has_errors());
+        let options = RunOptions {
+            run: "run".into(),
+            version: "0".into(),
+            pack: self.workspace.clone(),
+            admitted,
+            jobs: case.jobs,
+            kill_on_failure: case.kill_on_failure,
+            log_limit: 1 << 30,
+            from: None,
+        };
+        let log = Memory { events: Arc::new(Mutex::new(past.clone())), most };
+        let events = Arc::clone(&log.events);
+        let store = Store::new(self.run.clone(), 1 << 30, []);
+        let files = Kept {
+            run: self.run.clone(),
+            store,
+            inputs: Inputs::new(&self.run),
+            staging: staging::Staging::new(&self.run),
+        };
+        let clock: Arc<dyn Clock> = Arc::new(clock);
+        let runner = StubRunner {
+            stubs: case.stub.clone(),
+            clock: Arc::clone(&clock),
+            workspace: self.workspace.clone(),
+            others: None,
+        };
+        let mut sources: Vec<Box<dyn Source>> = Vec::new();
+        if disturbed {
+            sources.push(Box::new(Disturbances { case: case.clone(), clock: Arc::clone(&clock) }));
+        }
+        let ports = Ports {
+            log: Box::new(log),
+            files: Arc::new(files),
+            runner: Arc::new(runner),
+            workspace: Arc::new(Direct::new(self.workspace.clone())),
+            clock,
+            reporter: Box::new(Nobody),
+            sources,
+        };
+        let outcome = exec::run(self.bench.plan.clone(), options, ports, past).unwrap();
+        let events = events.lock().unwrap().clone();
+        (outcome, events)
+    }
+}
+
+/// A log in memory, which is on disk at once, and which fails when it has as many events as it may.
+struct Memory {
+    events: Arc<Mutex<Vec<Event>>>,
+    most: usize,
+}
+
+impl Log for Memory {
+    fn connect(&mut self, _post: Post) {}
+
+    fn append(&mut self, at: i64, t: Millis, body: Body) -> Result<Event, LogFailed> {
+        let mut events = self.events.lock().unwrap();
+        if events.len() >= self.most {
+            return Err(LogFailed { path: "events.jsonl".into(), cause: "enough".to_owned() });
+        }
+        let event = Event { seq: events.len() as u64 + 1, at, t, body };
+        events.push(event.clone());
+        Ok(event)
+    }
+
+    fn sync(&mut self, _seq: u64) {}
+
+    fn synced(&self) -> u64 {
+        self.events.lock().unwrap().len() as u64
+    }
+}
+
+struct Kept {
+    run: RunDir,
+    store: Store,
+    inputs: Inputs,
+    staging: staging::Staging,
+}
+
+impl Files for Kept {
+    fn attempt(&self, attempt: u32) -> AttemptPaths {
+        AttemptPaths {
+            stdout: self.run.stdout(attempt),
+            stderr: self.run.stderr(attempt),
+            result: self.run.result(attempt),
+        }
+    }
+
+    fn inputs(&self, json: &str) -> std::io::Result<Utf8PathBuf> {
+        self.inputs.file(json)
+    }
+
+    fn stage(&self, sets: &[Staged]) -> Result<Staging, String> {
+        let wanted = sets.iter().map(|set| staging::Wanted { directory: &set.directory, set: &set.set });
+        let staged = self.staging.stage(&self.store, &wanted.collect::<Vec<_>>())?;
+        Ok(Staging { directory: staged.directory, warnings: staged.warnings })
+    }
+
+    fn fingerprint(&self, root: &Utf8Path, paths: &[Text]) -> Fingerprints {
+        Fingerprints(self.store.fingerprint(root, paths))
+    }
+
+    fn capture_pass(&self, root: &Utf8Path, paths: &[Text]) -> Result<FileSet, String> {
+        self.store.capture_all(root, paths)
+    }
+
+    fn capture_fail(
+        &self,
+        root: &Utf8Path,
+        paths: &[Text],
+        before: &Fingerprints,
+    ) -> Result<Option<FileSet>, String> {
+        self.store.capture_changed(root, paths, &before.0)
+    }
+
+    fn read(&self, set: &FileSet, path: &str) -> Result<Vec<u8>, String> {
+        self.store.read(set, path)
+    }
+}
+
+struct Nobody;
+
+impl Reporter for Nobody {
+    fn event(&mut self, _event: &Event, _history: &History) {}
+}
+
+/// Signals and requests at their times.
+struct Disturbances {
+    case: Case,
+    clock: Arc<dyn Clock>,
+}
+
+impl Source for Disturbances {
+    fn connect(&mut self, post: Post) {
+        let signals = self.case.signals.iter().map(|signal| (signal.at, Notice::Signal(signal.name.clone())));
+        let stop = self.case.stop.map(|at| (at, Notice::Request(Request::Stop { by: Some("a".into()) })));
+        for (at, notice) in signals.chain(stop) {
+            let (clock, post) = (Arc::clone(&self.clock), Arc::clone(&post));
+            tokio::spawn(async move {
+                clock.until(at.0).await;
+                post(notice);
+            });
+        }
+    }
+}
+
+/// The log without what differs from run to run.
+fn shown(events: &[Event]) -> String {
+    let mut out = String::new();
+    for event in events.iter().filter(|event| !matches!(event.body, Body::Alive(_))) {
+        let mut body: serde_json::Value = serde_json::from_str(&event.body.to_json().unwrap()).unwrap();
+        let fields = body.as_object_mut().unwrap();
+        for name in ["token", "run", "version", "log"] {
+            fields.shift_remove(name);
+        }
+        if let Some(files) = fields.get_mut("files") {
+            *files = files["paths"].take();
+        }
+        out.push_str(&format!("{:>8}  {:<16} {body}\n", event.t.to_string(), event.body.kind()));
+    }
+    out
+}
+
+/// What a resumed run has to come to as well (EXECUTION §12).
+fn end(history: &History) -> String {
+    fn row(out: &mut String, name: &str, row: &Row) {
+        let status = row.status().map_or("pending", |status| status.as_str());
+        let note = row.note().map_or("-", |note| note.as_str());
+        let output = row.output().map_or_else(|| "-".to_owned(), |output| output.get().to_owned());
+        let files = row.files().map_or_else(String::new, |files| files.paths.join(" "));
+        let attempts = row.attempts;
+        out.push_str(&format!(
+            "{name} {status} attempts={attempts} note={note} output={output} files={files}\n"
+        ));
+        for (key, instance) in row.instances.iter().flatten() {
+            end_row(out, &format!("{name}[{key}]"), instance);
+        }
+    }
+    let mut out = String::new();
+    for one in &history.rows {
+        row(&mut out, &one.name, one);
+    }
+    let ended = history.ended.as_ref().map(|ended| (ended.exit.as_str(), ended.verdict));
+    out.push_str(&format!("{ended:?} spent {}\n", history.spent));
+    out
+}
+
+fn end_row(out: &mut String, name: &str, row: &Row) {
+    let status = row.status().map_or("pending", |status| status.as_str());
+    out.push_str(&format!("{name} {status} attempts={} note={:?}\n", row.attempts, row.note()));
+}
+
+#[test]
+fn logs() {
+    insta::glob!("run/**/*.plan", |path| {
+        let bench = Bench::new(path);
+        let (_, events) = bench.fresh().go(Vec::new(), usize::MAX, true);
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path(path.parent().unwrap());
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_snapshot_suffix("");
+        settings.set_omit_expression(true);
+        settings.remove_input_file();
+        settings.remove_info();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        settings.bind(|| insta::assert_snapshot!(name, shown(&events)));
+    });
+}
+
+#[test]
+fn every_log_is_the_same_every_time() {
+    insta::glob!("run/**/*.plan", |path| {
+        let bench = Bench::new(path);
+        let first = shown(&bench.fresh().go(Vec::new(), usize::MAX, true).1);
+        let second = shown(&bench.fresh().go(Vec::new(), usize::MAX, true).1);
+        assert_eq!(first, second, "{}", path.display());
+    });
+}
+
+#[test]
+fn a_log_that_is_cut_anywhere_resumes_to_the_same_end() {
+    insta::glob!("run/**/*.plan", |path| {
+        let bench = Bench::new(path);
+        if bench.case.uncut.is_some() {
+            return;
+        }
+        let (whole, events) = bench.fresh().go(Vec::new(), usize::MAX, false);
+        for cut in 1..events.len() {
+            let sitting = bench.fresh();
+            let (_, past) = sitting.go(Vec::new(), cut, false);
+            assert_eq!(past.len(), cut);
+            let settled: Vec<Text> = past.iter().filter_map(settles).collect();
+            let (resumed, all) = sitting.go(past, usize::MAX, false);
+            let place = format!("{}, cut after {cut}", path.display());
+            assert_eq!(end(&resumed.history), end(&whole.history), "{place}\n{}", shown(&all));
+            for event in &all[cut..] {
+                if let Body::AttemptStarted(started) = &event.body {
+                    assert!(!settled.contains(&started.task), "{place}: `{}` ran again", started.task);
+                }
+            }
+        }
+    });
+}
+
+fn settles(event: &Event) -> Option<Text> {
+    match &event.body {
+        Body::TaskSettled(settled) => Some(settled.task.clone()),
+        _ => None,
+    }
+}
