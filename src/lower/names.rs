@@ -281,7 +281,19 @@ impl Lower<'_, '_> {
             return None;
         }
         self.session.suggestions -= 1;
-        suggest::did_you_mean(name, self.names.candidates(file, wanted))
+        let near = suggest::did_you_mean(name, self.names.candidates(file, &wanted));
+        near.or_else(|| {
+            // Where there are few, they are all worth a look.
+            let mut all: Vec<&str> = self.names.candidates(file, wanted).take(4).collect();
+            all.sort_unstable();
+            let quoted: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();
+            match quoted.as_slice() {
+                [] | [_, _, _, _, ..] => None,
+                [one] => Some(format!("there is only {one}")),
+                [first, second] => Some(format!("there are {first} and {second}")),
+                [first, second, third] => Some(format!("there are {first}, {second} and {third}")),
+            }
+        })
     }
 }
 

@@ -665,19 +665,7 @@ fn number_json(value: f64) -> serde_json::Value {
 /// A value as JSON, numbers digit for digit.
 #[must_use]
 pub fn to_json(value: &Value) -> serde_json::Value {
-    match value {
-        Value::String(text) => text.as_str().into(),
-        Value::Integer(number) => (*number).into(),
-        Value::Number(number, text) => serde_json::from_str(text).unwrap_or_else(|_| json!(number)),
-        Value::Boolean(value) => (*value).into(),
-        Value::Duration(millis) => millis.to_string().into(),
-        Value::List(items) => items.iter().map(to_json).collect(),
-        Value::Map(map) => map
-            .iter()
-            .map(|(key, value)| (key.to_string(), to_json(value)))
-            .collect::<serde_json::Map<_, _>>()
-            .into(),
-    }
+    ir::dump::json(value)
 }
 
 #[cfg(test)]
