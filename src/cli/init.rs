@@ -40,7 +40,9 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     let name = name(directory);
     let path = |file: &str| directory.join(file.replace("NAME", &name));
     // All or nothing: what is there already stays as it is.
-    if let Some(there) = FILES.iter().map(|(file, ..)| path(file)).find(|path| path.symlink_metadata().is_ok()) {
+    if let Some(there) =
+        FILES.iter().map(|(file, ..)| path(file)).find(|path| path.symlink_metadata().is_ok())
+    {
         return Err(Failure::new(format!("{} is there already; nothing was written", there.display())));
     }
     for (file, text, executable) in FILES {
@@ -52,7 +54,8 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
             let mut written = fs::File::create_new(&path)?;
             written.write_all(text.replace("NAME", &name).as_bytes())?;
             if executable {
-                let readable = Mode::from_raw_mode(std::os::unix::fs::MetadataExt::mode(&written.metadata()?));
+                let readable =
+                    Mode::from_raw_mode(std::os::unix::fs::MetadataExt::mode(&written.metadata()?));
                 // Whoever may read it may run it.
                 let runnable = Mode::from_raw_mode((readable.as_raw_mode() & 0o444) >> 2);
                 rustix::fs::fchmod(&written, readable | runnable)?;
@@ -70,8 +73,10 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
 fn name(directory: &Path) -> String {
     let full = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
     let own = full.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let plain: String =
-        own.chars().map(|char| if char.is_ascii_alphanumeric() || "-_.".contains(char) { char } else { '-' }).collect();
+    let plain: String = own
+        .chars()
+        .map(|char| if char.is_ascii_alphanumeric() || "-_.".contains(char) { char } else { '-' })
+        .collect();
     let plain = plain.trim_matches(['-', '.']);
     if plain.is_empty() { "pack".to_owned() } else { plain.to_owned() }
 }

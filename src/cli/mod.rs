@@ -2,19 +2,24 @@
 //!
 //! One command, one file. Unaware of rules and wording: commands ask a layer and print what it says.
 
+mod check;
 mod completions;
 mod evidence;
+mod explain;
 mod gc;
+mod init;
 mod logs;
+mod params;
+mod plans;
+mod reference;
 mod runs;
+mod show;
 mod state;
 mod status;
 mod stop;
 mod streams;
-mod values;
-mod explain;
-mod reference;
 mod text;
+mod values;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -40,6 +45,10 @@ struct Cli {
 /// The commands. A new one is a variant here, an arm in [`Command::run`], and a file.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Check(check::Arguments),
+    Show(show::Arguments),
+    Params(params::Arguments),
+    Init(init::Arguments),
     Runs(runs::Arguments),
     Status(status::Arguments),
     Logs(logs::Arguments),
@@ -54,6 +63,10 @@ enum Command {
 impl Command {
     fn run(self) -> Answer {
         match self {
+            Self::Check(arguments) => check::run(&arguments),
+            Self::Show(arguments) => show::run(&arguments),
+            Self::Params(arguments) => params::run(&arguments),
+            Self::Init(arguments) => init::run(&arguments),
             Self::Runs(arguments) => runs::run(&arguments),
             Self::Status(arguments) => status::run(&arguments),
             Self::Logs(arguments) => logs::run(&arguments),
@@ -75,6 +88,8 @@ pub(crate) type Answer = Result<Exit, Failure>;
 pub(crate) enum Exit {
     /// The verdict is valid, or the check found no error.
     Good,
+    /// It could not be done, and why has been said.
+    Refused,
 }
 
 impl Exit {
@@ -82,6 +97,7 @@ impl Exit {
     const fn code(self) -> u8 {
         match self {
             Self::Good => 0,
+            Self::Refused => 1,
         }
     }
 }

@@ -30,8 +30,7 @@ pub(super) fn open(path: &Path) -> Result<(Pack, Utf8PathBuf), Failure> {
 
 /// The path as text; plans name paths, and are text.
 pub(super) fn utf8(path: &Path) -> Result<&Utf8Path, Failure> {
-    Utf8Path::from_path(path)
-        .ok_or_else(|| Failure::new(format!("the path {} is not UTF-8", path.display())))
+    Utf8Path::from_path(path).ok_or_else(|| Failure::new(format!("the path {} is not UTF-8", path.display())))
 }
 
 /// All of standard input.
