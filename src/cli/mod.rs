@@ -2,24 +2,21 @@
 //!
 //! One command, one file. Unaware of rules and wording: commands ask a layer and print what it says.
 
-mod check;
 mod completions;
 mod evidence;
 mod explain;
 mod gc;
-mod init;
 mod logs;
-mod params;
-mod plans;
 mod reference;
+mod run;
 mod runs;
-mod show;
 mod state;
 mod status;
 mod stop;
 mod streams;
 mod text;
 mod values;
+mod wiring;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -45,10 +42,7 @@ struct Cli {
 /// The commands. A new one is a variant here, an arm in [`Command::run`], and a file.
 #[derive(Debug, Subcommand)]
 enum Command {
-    Check(check::Arguments),
-    Show(show::Arguments),
-    Params(params::Arguments),
-    Init(init::Arguments),
+    Run(Box<run::Arguments>),
     Runs(runs::Arguments),
     Status(status::Arguments),
     Logs(logs::Arguments),
@@ -63,10 +57,7 @@ enum Command {
 impl Command {
     fn run(self) -> Answer {
         match self {
-            Self::Check(arguments) => check::run(&arguments),
-            Self::Show(arguments) => show::run(&arguments),
-            Self::Params(arguments) => params::run(&arguments),
-            Self::Init(arguments) => init::run(&arguments),
+            Self::Run(arguments) => run::run(&arguments),
             Self::Runs(arguments) => runs::run(&arguments),
             Self::Status(arguments) => status::run(&arguments),
             Self::Logs(arguments) => logs::run(&arguments),
@@ -88,8 +79,14 @@ pub(crate) type Answer = Result<Exit, Failure>;
 pub(crate) enum Exit {
     /// The verdict is valid, or the check found no error.
     Good,
-    /// It could not be done, and why has been said.
+    /// A plan was refused, and the findings say why.
     Refused,
+    /// The run ended with an invalid verdict.
+    Invalid,
+    /// The run waits for a person's answer.
+    Waits,
+    /// A signal interrupted the run: its number.
+    Interrupted(u8),
 }
 
 impl Exit {
@@ -98,6 +95,9 @@ impl Exit {
         match self {
             Self::Good => 0,
             Self::Refused => 1,
+            Self::Invalid => 3,
+            Self::Waits => 4,
+            Self::Interrupted(signal) => 128 + signal,
         }
     }
 }

@@ -40,6 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
             while !asked.is_taken() {
                 std::thread::sleep(Duration::from_millis(20));
                 match Lock::take(&run) {
+                    Ok(_) if asked.is_taken() => break,
                     // It ended without having seen the request.
                     Ok(lock) => {
                         asked.withdraw()?;

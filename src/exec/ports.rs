@@ -109,7 +109,7 @@ pub trait Log: Send {
 
 /// Inputs, streams and captured files below the run directory (EXECUTION §7, §11).
 pub trait Files: Send + Sync {
-    /// The paths of an attempt's streams and result. Creates nothing.
+    /// The paths of an attempt's streams and result. Creates nothing but the directory that they are in.
     fn attempt(&self, attempt: u32) -> AttemptPaths;
 
     /// The file that holds these inputs; equal inputs share one.

@@ -344,3 +344,140 @@ const fn reason_phrase(reason: BlockedReason) -> &'static str {
         BlockedReason::Unaccepted => "because a gate does not hold",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{
+        AttemptEnded, AttemptStarted, Blocked, Body, Event, Grade, Halted, InstancesNamed, RunEnded,
+        RunStarted, TaskSettled, Verdict,
+    };
+    use crate::ir::{Millis, Usd};
+    use crate::report::lines;
+
+    /// A run with a required failure, an advisory fan-out with a failing instance, tasks that were blocked
+    /// one behind the other, and an epilogue.
+    fn events() -> Vec<Body> {
+        let started = |attempt, task: &str| {
+            Body::from(AttemptStarted { attempt, task: task.into(), nth: 1, round: 1, token: None })
+        };
+        let ended = |attempt, task: &str, grade, note: Option<&str>, files| {
+            Body::from(AttemptEnded {
+                attempt,
+                task: task.into(),
+                grade,
+                note: note.map(Text::from),
+                output: None,
+                last_line: Text::default(),
+                cost_usd: Usd::parse("0.25").unwrap(),
+                files,
+                duration_ms: Millis(1_200),
+                done_already: false,
+                ended_by: None,
+            })
+        };
+        let settled = |task: &str, status, note: Option<&str>, blocked| {
+            let note = note.map(Text::from);
+            Body::from(TaskSettled { task: task.into(), status, note, blocked, output: None })
+        };
+        let behind = |reason, task: &str| Some(Blocked { reason, task: Some(task.into()) });
+        let set = FileSet { manifest: "m".into(), paths: vec!["out/r.txt".into()], bytes: 3 };
+        vec![
+            RunStarted { run: "r1".into(), plan: "p".into(), log: 1, version: "0".into() }.into(),
+            started(1, "scan"),
+            ended(1, "scan", Grade::Pass, None, Some(set)),
+            settled("scan", Status::Pass, None, None),
+            InstancesNamed { task: "audit".into(), keys: vec!["a".into(), "b".into()] }.into(),
+            started(2, "audit[a]"),
+            started(3, "build"),
+            ended(2, "audit[a]", Grade::Fail, Some("exit 1: \x1b[31mred"), None),
+            settled("audit[a]", Status::Fail, Some("exit 1: \x1b[31mred"), None),
+            ended(3, "build", Grade::Fail, Some("exit 2"), None),
+            settled("build", Status::Fail, Some("exit 2"), None),
+            Halted { exit: Exit::Failed, task: Some("build".into()), note: None }.into(),
+            settled(
+                "audit[b]",
+                Status::Blocked,
+                Some("`build` failed"),
+                behind(BlockedReason::RequiredFailure, "build"),
+            ),
+            settled("audit", Status::Fail, Some("1 of 2 failed"), None),
+            settled(
+                "test",
+                Status::Blocked,
+                Some("needs `build`"),
+                behind(BlockedReason::Dependency, "build"),
+            ),
+            settled("ship", Status::Blocked, Some("needs `test`"), behind(BlockedReason::Dependency, "test")),
+            started(4, "report"),
+            ended(4, "report", Grade::Fail, Some("exit 9"), None),
+            settled("report", Status::Fail, Some("exit 9"), None),
+            RunEnded { exit: Exit::Failed, verdict: Some(Verdict::Invalid) }.into(),
+        ]
+    }
+
+    fn told() -> (History, Vec<String>) {
+        let tasks = ["scan", "audit", "build", "test", "ship", "report"].map(Text::from);
+        let mut history = History::of("p".into(), tasks);
+        let mut told = Vec::new();
+        for (seq, body) in (1..).zip(events()) {
+            let event = Event { seq, at: 0, t: Millis(seq * 100), body };
+            history.apply(&event).unwrap();
+            told.extend(lines::line(&event, &history, Detail::Normal, Paint(false)));
+        }
+        (history, told)
+    }
+
+    #[test]
+    fn lines_tell_what_settles() {
+        assert_eq!(
+            told().1,
+            [
+                "p  r1",
+                "pass       scan  1.2s  $0.25",
+                "fail       audit[a]  1.2s  $0.25  exit 1: red",
+                "fail       build  1.2s  $0.25  exit 2",
+                "blocked    audit[b]  `build` failed",
+                "fail       audit  2 instances  1 of 2 failed",
+                "blocked    test  needs `build`",
+                "blocked    ship  needs `test`",
+                "fail       report  1.2s  $0.25  exit 9"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_first_cause_comes_first() {
+        let mut roles = Roles::default();
+        roles.0.insert("audit".into(), Role::Advisory);
+        roles.0.insert("report".into(), Role::Epilogue);
+        let places = Places {
+            streams: &|attempt| vec![format!("logs/{attempt}.err")],
+            file: &|_, path| Some(format!("store/{}", path.len())),
+            run: ".plan/runs/r1",
+        };
+        let (history, _) = told();
+        let shown = lines(&history, State::Ended, &roles, &places, Style::default());
+        assert_eq!(
+            shown,
+            [
+                "first cause: `build` failed: exit 2",
+                "  log   logs/3.err",
+                "also:",
+                "  `audit[a]` (advisory) failed: exit 1: red",
+                "    log   logs/2.err",
+                "  `report` (epilogue) failed: exit 9",
+                "    log   logs/4.err",
+                "did not run, because `build` failed:",
+                "  `audit[b]`: `build` failed",
+                "  `test`: needs `build`",
+                "  `ship`: needs `test`",
+                "does not hold: 1 of 1 advisory task, 1 of 1 epilogue task",
+                "captured:",
+                "  file  out/r.txt  store/9",
+                "failed, verdict invalid · 1 of 6 tasks held · 4 attempts · 2.0s · $1.0",
+                "r1  .plan/runs/r1"
+            ]
+        );
+    }
+}

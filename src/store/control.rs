@@ -105,6 +105,13 @@ pub struct Requests {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Requests that were told, for whoever makes events of them.
+#[derive(Clone)]
+pub struct Pending {
+    directory: Utf8PathBuf,
+    shared: Arc<Shared>,
+}
+
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
@@ -155,6 +162,14 @@ impl Requests {
         self.thread = Some(thread.expect("a thread can be started"));
     }
 
+    /// Those that are told and no event yet.
+    #[must_use]
+    pub fn pending(&self) -> Pending {
+        Pending { directory: self.directory.clone(), shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl Pending {
     /// Removes the oldest request of which `is` holds: it is an event now.
     pub fn recorded(&self, is: impl Fn(&Request) -> bool) {
         let mut state = self.shared.state();
@@ -234,9 +249,9 @@ mod tests {
             other => panic!("{other:?}"),
         }
         assert!(!asked.is_taken());
-        requests.recorded(|request| matches!(request, Request::Answer { .. }));
+        requests.pending().recorded(|request| matches!(request, Request::Answer { .. }));
         assert!(!asked.is_taken());
-        requests.recorded(|request| matches!(request, Request::Stop { .. }));
+        requests.pending().recorded(|request| matches!(request, Request::Stop { .. }));
         assert!(asked.is_taken());
         fs::write(run.path.join("control/x.json"), "{}").unwrap();
         assert!(matches!(receive.recv_timeout(wait).unwrap(), Told::Unreadable(_)));

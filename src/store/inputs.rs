@@ -56,7 +56,6 @@ impl Inputs {
     }
 
     fn write(&self, path: &Utf8Path, json: &str) -> io::Result<()> {
-        ensure_directory(&self.directory)?;
         let number = self.making.fetch_add(1, Ordering::Relaxed);
         let beside = self.directory.join(format!(".new-{number}"));
         match fs::remove_file(&beside) {
@@ -66,7 +65,15 @@ impl Inputs {
             Err(error) => return Err(error),
         }
         // Read-only: others may be reading the same file.
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside)?;
+        let make = || OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside);
+        let mut file = match make() {
+            // The first of a run.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                ensure_directory(&self.directory)?;
+                make()?
+            }
+            made => made?,
+        };
         file.write_all(json.as_bytes())?;
         fs::rename(&beside, path)
     }

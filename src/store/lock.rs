@@ -67,6 +67,14 @@ impl Lock {
         Err(Error::Held { run: run.name.clone(), holder: holder(&file) })
     }
 
+    /// The same lock once more: it is held until both are gone.
+    ///
+    /// # Errors
+    /// If the system has no descriptor to give.
+    pub fn share(&self) -> io::Result<Self> {
+        Ok(Self { file: self.file.try_clone()? })
+    }
+
     /// The log, opened for appending. The lock lives as long as it.
     #[must_use]
     pub(super) fn into_file(self) -> File {

@@ -246,10 +246,27 @@ impl StateDir {
         Ok((run, about, lock))
     }
 
+    /// Makes `latest` point to the newest run, where its maker died before it could.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn mend_latest(&self) -> Result<(), Error> {
+        match self.runs()?.last() {
+            Some(newest) if !self.latest_path().exists() => self.point_latest(newest),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Makes `latest` point to `run`.
     fn point_latest(&self, run: &RunDir) -> Result<(), Error> {
         let latest = self.latest_path();
         let making = self.path.join(format!(".latest-{}", run.name));
+        match fs::remove_file(&making) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::io("remove", &making)(error));
+            }
+            Ok(()) | Err(_) => {}
+        }
         let made = std::os::unix::fs::symlink(Utf8Path::new("runs").join(run.name.as_str()), &making);
         made.and_then(|()| fs::rename(&making, &latest)).map_err(Error::io("make", &latest))
     }
@@ -296,6 +313,14 @@ impl RunDir {
     #[must_use]
     pub fn result(&self, attempt: u32) -> Utf8PathBuf {
         self.logs().join(format!("{attempt}.result.json"))
+    }
+
+    /// Makes the directory of streams, unless it is there.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn make_logs(&self) -> io::Result<()> {
+        ensure_directory(&self.logs())
     }
 
     /// The compiled plan, read back.
@@ -400,6 +425,9 @@ mod tests {
         assert!(matches!(state.resolve("1999"), Err(Error::UnknownRun { .. })));
         fs::remove_dir_all(&second.path).unwrap();
         assert_eq!(state.resolve(LATEST).unwrap(), first, "of those that are left, the newest");
+        assert!(!state.latest_path().exists());
+        state.mend_latest().unwrap();
+        assert_eq!(state.latest_path().canonicalize().unwrap(), first.path.canonicalize().unwrap());
     }
 
     #[test]

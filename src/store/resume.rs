@@ -67,7 +67,9 @@ fn differences(before: &[u8], now: &[u8]) -> Vec<String> {
     changed.extend(added.map(|name| format!("the task `{name}` was not in the plan")));
     if changed.is_empty() {
         let fields = before.keys().chain(now.keys()).filter(|key| before.get(*key) != now.get(*key));
-        let mut fields: Vec<_> = fields.filter(|key| *key != "order").map(|key| format!("`{key}`")).collect();
+        // What is for people is no part of what a plan means.
+        let meant = fields.filter(|key| !["order", "docs", "origins"].contains(&key.as_str()));
+        let mut fields: Vec<_> = meant.map(|key| format!("`{key}`")).collect();
         fields.sort();
         fields.dedup();
         changed.push(match fields.is_empty() {

@@ -1,0 +1,541 @@
+//! `plan run`: admits a plan, runs it, tells how it goes and how it came out (EXECUTION §3, §12, §14).
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::{Map, Value};
+
+use super::state::{Opened, StateArguments, shown};
+use super::wiring::{Control, RunFiles, RunLog, Shown, lock, tail};
+use super::{Answer, Exit, Failure, print, say, status, streams, values};
+use crate::clock::Real;
+use crate::compile::{self, Bindings, Compiled};
+use crate::diag::render::{self, Look};
+use crate::diag::{Diagnostics, Severity};
+use crate::event::{Ceilings, Event, PlanAdmitted};
+use crate::exec::admission::{self, Machine, Operator};
+use crate::exec::ports::Ports;
+use crate::exec::{self, Outcome, RunOptions};
+use crate::history::History;
+use crate::ir::{Millis, Shell, Usd, dump};
+use crate::load::Pack;
+use crate::report::lines::Detail;
+use crate::report::people::People;
+use crate::report::text;
+use crate::runner::{Local, Signals};
+use crate::source::{Sources, Text};
+use crate::store::about::{self, About};
+use crate::store::capture::Store;
+use crate::store::control::Requests;
+use crate::store::lock::Lock;
+use crate::store::log::Writer;
+use crate::store::mask::Mask;
+use crate::store::{LATEST, RunDir, StateDir, random, read, resume, staging};
+use crate::validate::ValidPlan;
+use crate::workspace::Direct;
+
+/// Run a plan, or go on with a run
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A run is kept below `.plan` in the current directory (--state-dir moves that): its log, \
+    what its tasks wrote, and the files that they declared.\n\n\
+    Exit codes: 0 the verdict is valid, 1 it could not be run, 2 wrong usage, 3 the verdict is invalid, 4 it waits \
+    for an answer, 130 and 143 interrupted (it can be resumed).\n\n\
+    Examples:\n  \
+    plan run --plan audit.plan\n  \
+    plan run --plan audit.plan --param severity=low --jobs 4 --max-time 10m\n  \
+    plan run --resume                  the newest run, after a crash or a stop\n  \
+    plan run --resume --from triage    once more from one task on\n  \
+    plan run --plan audit.plan --dry-run"
+)]
+pub(super) struct Arguments {
+    /// The plan file; a resumed run knows its own
+    #[arg(long, value_name = "FILE", required_unless_present = "resume")]
+    plan: Option<Utf8PathBuf>,
+    /// The value of a parameter
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    param: Vec<String>,
+    /// A TOML or JSON file with values of parameters; --param wins
+    #[arg(long, value_name = "FILE")]
+    params: Option<Utf8PathBuf>,
+    /// Most attempts side by side; by default the number of processors
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Option<u32>,
+    /// A capability that this machine has, as `needs` names it
+    #[arg(long = "cap", value_name = "NAME")]
+    cap: Vec<String>,
+    /// Most that the run may spend, in US dollars; can only lower the plan's budget
+    #[arg(long, value_name = "USD", value_parser = values::money)]
+    max_cost: Option<Usd>,
+    /// Most time that the run may take, as `90s` or `1h30m`
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    max_time: Option<Millis>,
+    /// Most attempts that the run may start
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u64>,
+    /// After a required failure, go as far as possible and fail at the end
+    #[arg(long)]
+    keep_going: bool,
+    /// After a required failure, end what is in flight
+    #[arg(long)]
+    kill_on_failure: bool,
+    /// Go on with a run: its name, a unique prefix of it, or `latest`
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = LATEST)]
+    resume: Option<String>,
+    /// With --resume: run this task once more, and all that follows it
+    #[arg(long, value_name = "TASK")]
+    from: Option<String>,
+    /// Check everything, print what would run, and stop
+    #[arg(long, conflicts_with = "resume")]
+    dry_run: bool,
+    /// Where tasks run; by default the plan file's directory
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    state: StateArguments,
+    /// The largest stream that an attempt may write
+    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "1GiB")]
+    log_limit: u64,
+    /// The most that captured files may take in all
+    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "1GiB")]
+    files_limit: u64,
+    /// Say nothing but how the run came out, and that only where it is not valid
+    #[arg(long, short, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say when attempts start, and list everything at the end
+    #[arg(long, short)]
+    verbose: bool,
+    /// What standard output gets
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What standard output gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Lines for people
+    #[default]
+    Text,
+    /// The events as they happen, one JSON document a line
+    Json,
+}
+
+/// A plan that nothing refuses.
+struct Admitted {
+    plan: ValidPlan,
+    /// `plan.json`.
+    document: dump::Document,
+    bytes: Vec<u8>,
+    params: Map<String, Value>,
+    admission: PlanAdmitted,
+    mask: Arc<Mask>,
+    operator: Operator,
+    pack: Utf8PathBuf,
+    workspace: Utf8PathBuf,
+    plan_file: Utf8PathBuf,
+}
+
+/// What a sitting works on.
+struct Sitting {
+    run: RunDir,
+    about: About,
+    /// Held until all of it is done.
+    lock: Lock,
+    writer: Writer,
+    store: Store,
+    past: Vec<Event>,
+    ceilings: Ceilings,
+}
+
+/// Runs the plan.
+pub(super) fn run(arguments: &Arguments) -> Answer {
+    let state = arguments.state.open();
+    if let (Some(from), None) = (&arguments.from, &arguments.resume) {
+        return Err(Failure::new(format!(
+            "`--from {from}` needs a run to go on with: give --resume as well"
+        )));
+    }
+    match &arguments.resume {
+        None => {
+            let plan = arguments.plan.as_deref().expect("the command line requires it");
+            let Some(admitted) = admit(arguments, plan, &Map::new())? else { return Ok(Exit::Refused) };
+            if arguments.dry_run {
+                print(dry_run(&admitted))?;
+                return Ok(Exit::Good);
+            }
+            let sitting = begin(arguments, &state, &admitted)?;
+            drive(arguments, &admitted, sitting)
+        }
+        Some(wanted) => {
+            let run = state.resolve(wanted)?;
+            let lock = Lock::take(&run)?;
+            state.mend_latest()?;
+            let (about, digest) = About::read(&run)?;
+            let plan = arguments.plan.clone().unwrap_or_else(|| about.plan_file.clone().into());
+            let Some(admitted) = admit(arguments, &plan, &about.params)? else { return Ok(Exit::Refused) };
+            let sitting = go_on(arguments, &admitted, run, about, &digest, lock)?;
+            drive(arguments, &admitted, sitting)
+        }
+    }
+}
+
+/// Compiles the plan and looks at everything that could refuse it. None where findings, which have been
+/// told, do.
+fn admit(
+    arguments: &Arguments,
+    plan: &Utf8Path,
+    past: &Map<String, Value>,
+) -> Result<Option<Admitted>, Failure> {
+    let bindings = bindings(arguments, past)?;
+    let (mut pack, entry) = Pack::around(plan);
+    let Compiled { sources, plan: valid, diagnostics } = compile::compile(&mut pack, &entry, &bindings);
+    tell(&sources, &diagnostics);
+    let Some(valid) = valid else { return Ok(None) };
+    let operator = Operator {
+        max_usd: arguments.max_cost,
+        max_time: arguments.max_time,
+        max_steps: arguments.max_steps,
+        caps: arguments.cap.iter().map(Text::from).collect(),
+        keep_going: arguments.keep_going,
+        harness: None,
+    };
+    let machine = Machine { harnesses: Vec::new(), missing_shells: missing_shells() };
+    let (admission, found) = admission::admit(&valid, &operator, &machine);
+    tell(&sources, &found);
+    if found.count(Severity::Error) > 0 {
+        return Ok(None);
+    }
+    let plan_file = absolute(plan)?;
+    let pack = plan_file.parent().unwrap_or(&plan_file).to_owned();
+    let workspace = match &arguments.workspace {
+        Some(workspace) => absolute(workspace)?,
+        None => pack.clone(),
+    };
+    let document = dump::document(&valid);
+    let bytes = serde_json::to_vec(&document).expect("every field can be written");
+    let secrets = secrets(&valid);
+    let mask = Arc::new(mask(&secrets)?);
+    let params = bound(&valid);
+    Ok(Some(Admitted {
+        plan: valid,
+        document,
+        bytes,
+        params,
+        admission,
+        mask,
+        operator,
+        pack,
+        workspace,
+        plan_file,
+    }))
+}
+
+/// Tells people what was found.
+fn tell(sources: &Sources, found: &Diagnostics) {
+    if !found.is_empty() {
+        let look = Look { colour: streams::err_is_coloured(), width: None };
+        say(&render::text(sources, found.iter(), look));
+    }
+}
+
+/// The values that the operator gives; a resumed run has those that it began with.
+fn bindings(arguments: &Arguments, past: &Map<String, Value>) -> Result<Bindings, Failure> {
+    let file = match &arguments.params {
+        Some(path) => {
+            let read = fs::read_to_string(path);
+            let text = read.map_err(|error| Failure::new(format!("cannot read `{path}`: {error}")))?;
+            Some((path.to_string(), text))
+        }
+        None if past.is_empty() => None,
+        None => Some(("run.json".to_owned(), Value::Object(past.clone()).to_string())),
+    };
+    let file = file.as_ref().map(|(path, text)| (path.as_str(), text.as_str()));
+    Bindings::launch(file, &arguments.param).map_err(Failure::new)
+}
+
+/// What every parameter of the plan is bound to.
+fn bound(plan: &ValidPlan) -> Map<String, Value> {
+    let bound = plan.params.iter().filter_map(|param| Some((param, param.value.as_ref()?)));
+    bound.map(|(param, value)| (param.name.value.to_string(), dump::json(value))).collect()
+}
+
+/// The shells that this machine does not have.
+fn missing_shells() -> Vec<Shell> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let has = |program: &str| std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
+    [Shell::Bash, Shell::Sh].into_iter().filter(|shell| !has(shell.argv()[0])).collect()
+}
+
+/// Every variable that some task lists in `secrets`.
+fn secrets(plan: &ValidPlan) -> Vec<Text> {
+    let all = plan.tasks.iter().flat_map(|task| &task.secrets).map(|secret| secret.value.clone());
+    all.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+}
+
+fn mask(secrets: &[Text]) -> Result<Mask, Failure> {
+    let values: Vec<_> = secrets.iter().filter_map(|name| Some((name, std::env::var(name).ok()?))).collect();
+    let values = values.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    Mask::new(values).map_err(|short| Failure::new(short.to_string()))
+}
+
+fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
+    path.canonicalize_utf8().map_err(|error| Failure::new(format!("cannot use `{path}`: {error}")))
+}
+
+/// Makes a run.
+fn begin(arguments: &Arguments, state: &StateDir, admitted: &Admitted) -> Result<Sitting, Failure> {
+    let about = About {
+        schema: about::SCHEMA,
+        plan: admitted.plan.name.clone(),
+        plan_file: admitted.plan_file.to_string(),
+        workspace: admitted.workspace.to_string(),
+        plan_digest: dump::plan_digest(&admitted.document),
+        gates: dump::gates_fingerprint(&admitted.document),
+        params: admitted.params.clone(),
+        ceilings: Ceilings {
+            usd: arguments.max_cost,
+            time_ms: arguments.max_time,
+            steps: arguments.max_steps,
+        },
+        version: env!("CARGO_PKG_VERSION").into(),
+        random: random::<32>()?.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into(),
+        ..About::default()
+    };
+    let now = jiff::Timestamp::now().as_millisecond();
+    let (run, about, lock) = state.create(now, about, &admitted.bytes)?;
+    // The lock is on the log of the directory under its final name: nothing depends on the path.
+    let run = RunDir { path: absolute(&run.path)?, ..run };
+    let (_, digest) = About::read(&run)?;
+    let shared = lock.share().map_err(|error| Failure::new(format!("cannot keep the lock: {error}")))?;
+    let writer = Writer::begin(&run, lock, &digest)?;
+    let store = Store::new(run.clone(), arguments.files_limit, []);
+    let ceilings = admitted.admission.ceilings;
+    Ok(Sitting { run, about, lock: shared, writer, store, past: Vec::new(), ceilings })
+}
+
+/// Takes up a run, unless something speaks against it; then nothing of it is touched.
+fn go_on(
+    arguments: &Arguments,
+    admitted: &Admitted,
+    run: RunDir,
+    about: About,
+    digest: &str,
+    lock: Lock,
+) -> Result<Sitting, Failure> {
+    let run = RunDir { path: absolute(&run.path)?, ..run };
+    let before = run.read_plan(&about)?;
+    let now = resume::Now {
+        plan_digest: &dump::plan_digest(&admitted.document),
+        plan: &admitted.bytes,
+        gates: &dump::gates_fingerprint(&admitted.document),
+        params: &admitted.params,
+    };
+    let reasons = resume::refusals(&about, &before, &now);
+    if !reasons.is_empty() {
+        let reasons = reasons.join("; ");
+        return Err(Failure::new(format!("`{}` is not gone on with: {reasons}", run.name)));
+    }
+    let log = read::log(&run, digest)?;
+    let mut history = History::new(&admitted.document);
+    for event in &log.events {
+        history.apply(event).map_err(|mismatch| Failure::new(mismatch.message))?;
+    }
+    let sets = resume::live_sets(&history);
+    let store = Store::new(run.clone(), arguments.files_limit, sets.iter().copied());
+    let missing = resume::missing(&store, &history);
+    if let Some(missing) = missing.first() {
+        return Err(Failure::new(format!("`{}` is not gone on with: {missing}", run.name)));
+    }
+    let shared = lock.share().map_err(|error| Failure::new(format!("cannot keep the lock: {error}")))?;
+    let writer = Writer::resume(&run, lock, &log)?;
+    staging::Staging::clear(&run)?;
+    store.keep_only(&sets)?;
+    let past = log.events;
+    mask_cut_off(&run, &past, &admitted.mask);
+    let ceilings = admission::ceilings(&admitted.plan, &admitted.operator, Some(history.ceilings));
+    Ok(Sitting { run, about, lock: shared, writer, store, past, ceilings })
+}
+
+/// Masks the streams of attempts that were in flight when their executor died.
+fn mask_cut_off(run: &RunDir, past: &[Event], mask: &Mask) {
+    use crate::event::Body;
+    if mask.is_empty() {
+        return;
+    }
+    let mut open = std::collections::BTreeSet::new();
+    for event in past {
+        if let Body::AttemptStarted(body) = &event.body {
+            open.insert(body.attempt);
+        } else if let Body::AttemptEnded(body) = &event.body {
+            open.remove(&body.attempt);
+        }
+    }
+    for path in open.into_iter().flat_map(|attempt| [run.stdout(attempt), run.stderr(attempt)]) {
+        if let Err(error) = mask.stream(&path) {
+            say(&format!("plan: cannot mask the secrets in `{path}`: {error}\n"));
+        }
+    }
+}
+
+/// Runs a sitting, and says how it came out.
+fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer {
+    let Sitting { run, about, lock: held, writer, store, past, ceilings } = sitting;
+    let detail = match (arguments.quiet, arguments.verbose) {
+        (true, _) => Detail::Quiet,
+        (false, false) => Detail::Normal,
+        (false, true) => Detail::Verbose,
+    };
+    let requests = Requests::new(&run);
+    let pending = requests.pending();
+    let files = Arc::new(RunFiles::new(run.clone(), store));
+    let people = match arguments.format {
+        Format::Json => None,
+        Format::Text => Some(Arc::new(Mutex::new(people(&run, &admitted.mask, detail)))),
+    };
+    let reporter = match &people {
+        Some(people) => Shown::People(Arc::clone(people)),
+        None => Shown::Events(Arc::clone(&admitted.mask)),
+    };
+    let options = RunOptions {
+        run: run.name.clone(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        pack: admitted.pack.clone(),
+        admitted: PlanAdmitted { ceilings, ..admitted.admission.clone() },
+        jobs: jobs(arguments),
+        kill_on_failure: arguments.kill_on_failure,
+        log_limit: arguments.log_limit,
+        from: arguments.from.as_deref().map(Text::from),
+    };
+    let ports = Ports {
+        log: Box::new(RunLog {
+            writer,
+            run: run.clone(),
+            mask: Arc::clone(&admitted.mask),
+            requests: pending,
+        }),
+        files: files.clone(),
+        runner: Arc::new(Local::new(std::env::vars_os())),
+        workspace: Arc::new(Direct::new(admitted.workspace.clone())),
+        clock: Arc::new(Real::new()),
+        reporter: Box::new(reporter),
+        sources: vec![Box::new(Signals::default()), Box::new(Control(requests))],
+    };
+    let outcome = exec::run(admitted.plan.clone(), options, ports, past);
+    let outcome = outcome.map_err(|error| Failure::new(error.to_string()))?;
+    clean_up(&run, files.store(), &outcome.history);
+    let code = exit(&outcome);
+    if let Some(people) = people {
+        let quiet = detail == Detail::Quiet && matches!(code, Ok(Exit::Good));
+        let lines = if quiet { Vec::new() } else { summary(run, about, admitted, outcome, detail)? };
+        lock(&people).end(&lines);
+    }
+    drop(held);
+    code
+}
+
+fn people(run: &RunDir, mask: &Arc<Mask>, detail: Detail) -> People {
+    let terminal = streams::is_terminal();
+    let (run, mask) = (run.clone(), Arc::clone(mask));
+    People::new(
+        Box::new(std::io::stdout()),
+        Box::new(move || if terminal { streams::size() } else { None }),
+        Box::new(move |attempt| tail(&run, &mask, attempt)),
+        detail,
+        streams::paint(),
+    )
+}
+
+fn jobs(arguments: &Arguments) -> usize {
+    let asked = arguments.jobs.and_then(|jobs| usize::try_from(jobs).ok());
+    asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
+}
+
+/// Removes what can be made again, and what no row stands for.
+fn clean_up(run: &RunDir, store: &Store, history: &History) {
+    let cleared = staging::Staging::clear(run).and_then(|()| store.keep_only(&resume::live_sets(history)));
+    if let Err(error) = cleared {
+        // A resume does it again.
+        say(&format!("plan: {error}\n"));
+    }
+}
+
+/// The exit code for how a sitting came out (EXECUTION §14).
+fn exit(outcome: &Outcome) -> Answer {
+    if let Some(failed) = &outcome.log_failed {
+        let message = format!("the run is interrupted: cannot write `{}`: {}", failed.path, failed.cause);
+        return Err(Failure::new(message));
+    }
+    Ok(match (&outcome.signal, &outcome.history.ended) {
+        (Some(signal), _) => Exit::Interrupted(if signal == "INT" { 2 } else { 15 }),
+        (None, Some(end)) => match end.verdict {
+            Some(crate::event::Verdict::Valid) => Exit::Good,
+            Some(crate::event::Verdict::Invalid) => Exit::Invalid,
+            None => Exit::Waits,
+        },
+        (None, None) => return Err(Failure::new("the run is interrupted")),
+    })
+}
+
+/// The summary of a sitting that is over.
+fn summary(
+    run: RunDir,
+    about: About,
+    admitted: &Admitted,
+    outcome: Outcome,
+    detail: Detail,
+) -> Result<Vec<String>, Failure> {
+    let log = read::Log { events: Vec::new(), head: Text::default(), bytes: 0, torn: None };
+    let opened = Opened {
+        run,
+        about,
+        plan: admitted.document.clone(),
+        log,
+        history: outcome.history,
+        held: false,
+        mask: Mask::clone(&admitted.mask),
+    };
+    let mut lines = vec![String::new()];
+    lines.extend(status::summary(&opened, detail));
+    Ok(lines)
+}
+
+/// What would run, in the order in which it would be considered.
+fn dry_run(admitted: &Admitted) -> String {
+    let plan = &admitted.plan;
+    let runnable = admission::runnable(plan, &admitted.operator.caps);
+    let ceilings = admission::ceilings(plan, &admitted.operator, None);
+    let mut out = format!("{}  {}\n", plan.name, text::count(plan.tasks.len(), "task"));
+    for &id in plan.graph().order() {
+        let task = &plan[id];
+        let mut words = vec![format!("  {:<9} {}", task.kind.as_str(), task.name.value)];
+        if !task.depends_on.is_empty() {
+            let names: Vec<&str> =
+                task.depends_on.iter().map(|dependency| plan[dependency.task].name.value.as_str()).collect();
+            words.push(format!("after {}", names.join(", ")));
+        }
+        words.extend((!task.required).then(|| "advisory".to_owned()));
+        words.extend((task.stage == crate::ir::Stage::Epilogue).then(|| "epilogue".to_owned()));
+        words.extend(task.over.is_some().then(|| "fans out".to_owned()));
+        words.extend(task.when.is_some().then(|| "if its condition holds".to_owned()));
+        if !runnable.has(id) {
+            words.push(admission::why_not(plan, &runnable, id).to_string());
+        }
+        out.push_str(&words.join("  "));
+        out.push('\n');
+    }
+    let limits = [
+        ceilings.usd.map(|usd| format!("${usd}")),
+        ceilings.time_ms.map(|time| time.to_string()),
+        ceilings.steps.map(|steps| text::count(usize::try_from(steps).unwrap_or(usize::MAX), "attempt")),
+    ];
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    if !limits.is_empty() {
+        out.push_str(&format!("at most {}\n", limits.join(", ")));
+    }
+    if let Some(gap) = admission::gap(plan, &runnable) {
+        out.push_str(&format!("nothing would run: {}\n", gap.trim_start_matches("nothing ran: ")));
+    }
+    out.push_str(&format!("in {}; nothing was started\n", shown(&admitted.workspace)));
+    out
+}

@@ -1,0 +1,232 @@
+//! The store and the reports behind the ports of `exec`, for one sitting of a run.
+
+use std::io::Write;
+use std::sync::{Arc, OnceLock};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::say;
+use crate::event::{Body, Event, FileSet};
+use crate::exec::ports::{
+    AttemptPaths, Files, Fingerprints, Log, LogFailed, Notice, Post, Reporter, Request, Source, Staged,
+    Staging,
+};
+use crate::history::History;
+use crate::ir::Millis;
+use crate::report::people::People;
+use crate::source::Text;
+use crate::store::capture::Store;
+use crate::store::control::{self, Pending, Requests, Told};
+use crate::store::inputs::Inputs;
+use crate::store::log::{self, Writer};
+use crate::store::mask::Mask;
+use crate::store::{RunDir, staging};
+
+/// The log of a run, which keeps secrets out and requests until they are events.
+pub(super) struct RunLog {
+    pub(super) writer: Writer,
+    pub(super) run: RunDir,
+    pub(super) mask: Arc<Mask>,
+    pub(super) requests: Pending,
+}
+
+impl From<log::Failed> for LogFailed {
+    fn from(failed: log::Failed) -> Self {
+        Self { path: failed.path, cause: failed.cause }
+    }
+}
+
+impl Log for RunLog {
+    fn connect(&mut self, post: Post) {
+        self.writer.connect(move |notice| {
+            post(match notice {
+                log::Notice::Synced(seq) => Notice::Synced(seq),
+                log::Notice::Failed(failed) => Notice::LogFailed(failed.into()),
+            });
+        });
+    }
+
+    fn append(&mut self, at: i64, t: Millis, mut body: Body) -> Result<Event, LogFailed> {
+        self.mask.body(&mut body);
+        let event = self.writer.append(at, t, body)?;
+        if let Body::AttemptEnded(body) = &event.body {
+            self.mask_streams(body.attempt);
+        }
+        if let Body::StopRequested(_) = &event.body {
+            self.requests.recorded(|request| matches!(request, control::Request::Stop { .. }));
+        }
+        if let Body::GateAnswered(answered) = &event.body {
+            self.requests.recorded(|request| match request {
+                control::Request::Answer { task, .. } => *task == answered.task,
+                control::Request::Stop { .. } => false,
+            });
+        }
+        Ok(event)
+    }
+
+    fn sync(&mut self, seq: u64) {
+        self.writer.sync(seq);
+    }
+
+    fn synced(&self) -> u64 {
+        self.writer.synced()
+    }
+}
+
+impl RunLog {
+    /// Rewrites the streams of an attempt that has ended without secrets.
+    fn mask_streams(&self, attempt: u32) {
+        for path in [self.run.stdout(attempt), self.run.stderr(attempt)] {
+            if let Err(error) = self.mask.stream(&path) {
+                // It is private to its owner, and shown through the mask all the same.
+                say(&format!("plan: cannot mask the secrets in `{path}`: {error}\n"));
+            }
+        }
+    }
+}
+
+/// The files of a run.
+pub(super) struct RunFiles {
+    run: RunDir,
+    store: Store,
+    inputs: Inputs,
+    staging: staging::Staging,
+    logs: OnceLock<()>,
+}
+
+impl RunFiles {
+    /// The files of `run`, with `store` as what was captured before.
+    pub(super) fn new(run: RunDir, store: Store) -> Self {
+        let (inputs, staging) = (Inputs::new(&run), staging::Staging::new(&run));
+        Self { run, store, inputs, staging, logs: OnceLock::new() }
+    }
+
+    /// What was captured.
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+}
+
+impl Files for RunFiles {
+    fn attempt(&self, attempt: u32) -> AttemptPaths {
+        self.logs.get_or_init(|| {
+            // Where this fails, opening a stream in it does, and says so.
+            let _ = self.run.make_logs();
+        });
+        AttemptPaths {
+            stdout: self.run.stdout(attempt),
+            stderr: self.run.stderr(attempt),
+            result: self.run.result(attempt),
+        }
+    }
+
+    fn inputs(&self, json: &str) -> std::io::Result<Utf8PathBuf> {
+        self.inputs.file(json)
+    }
+
+    fn stage(&self, sets: &[Staged]) -> Result<Staging, String> {
+        let wanted = sets.iter().map(|set| staging::Wanted { directory: &set.directory, set: &set.set });
+        let staged = self.staging.stage(&self.store, &wanted.collect::<Vec<_>>())?;
+        Ok(Staging { directory: staged.directory, warnings: staged.warnings })
+    }
+
+    fn fingerprint(&self, root: &Utf8Path, paths: &[Text]) -> Fingerprints {
+        Fingerprints(self.store.fingerprint(root, paths))
+    }
+
+    fn capture_pass(&self, root: &Utf8Path, paths: &[Text]) -> Result<FileSet, String> {
+        self.store.capture_all(root, paths)
+    }
+
+    fn capture_fail(
+        &self,
+        root: &Utf8Path,
+        paths: &[Text],
+        before: &Fingerprints,
+    ) -> Result<Option<FileSet>, String> {
+        self.store.capture_changed(root, paths, &before.0)
+    }
+
+    fn read(&self, set: &FileSet, path: &str) -> Result<Vec<u8>, String> {
+        self.store.read(set, path)
+    }
+}
+
+/// The requests in `control/`.
+pub(super) struct Control(pub(super) Requests);
+
+impl Source for Control {
+    fn connect(&mut self, post: Post) {
+        self.0.connect(move |told| match told {
+            Told::Request(request) => post(Notice::Request(match request {
+                control::Request::Stop { by } => Request::Stop { by },
+                control::Request::Answer { task, answer, by, result } => {
+                    Request::Answer { task, answer, by, result }
+                }
+            })),
+            Told::Unreadable(error) => say(&format!("plan: {error}\n")),
+        });
+    }
+}
+
+/// Who shows a run while it happens.
+pub(super) enum Shown {
+    /// People.
+    People(Arc<std::sync::Mutex<People>>),
+    /// Programs: one event a line.
+    Events(Arc<Mask>),
+}
+
+impl Reporter for Shown {
+    fn event(&mut self, event: &Event, history: &History) {
+        match self {
+            Self::People(people) => lock(people).event(event, history),
+            Self::Events(mask) => {
+                let mut out = std::io::stdout().lock();
+                let line = if mask.is_empty() {
+                    event.fields()
+                } else {
+                    let mut shown = event.clone();
+                    mask.results(&mut shown.body);
+                    shown.fields()
+                };
+                // A reader that has gone away disturbs no run.
+                let _ = out.write_all(format!("{{{line}}}\n").as_bytes()).and_then(|()| out.flush());
+            }
+        }
+    }
+
+    fn tick(&mut self, history: &History, now: Millis) {
+        match self {
+            Self::People(people) => lock(people).tick(history, now),
+            Self::Events(_) => {}
+        }
+    }
+}
+
+/// The people, after a panic as well: what is drawn is no state that anything depends on.
+pub(super) fn lock(people: &std::sync::Mutex<People>) -> std::sync::MutexGuard<'_, People> {
+    people.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The last line that an attempt has written to standard output so far, or else to standard error.
+pub(super) fn tail(run: &RunDir, mask: &Mask, attempt: u32) -> String {
+    let last = |path: &Utf8Path| {
+        let text = read_end(path).ok()?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+        Some(mask.text(line).unwrap_or_else(|| line.to_owned()))
+    };
+    last(&run.stdout(attempt)).or_else(|| last(&run.stderr(attempt))).unwrap_or_default()
+}
+
+/// The last kilobytes of a file.
+fn read_end(path: &Utf8Path) -> std::io::Result<Vec<u8>> {
+    use std::io::{Read, Seek, SeekFrom};
+    let mut file = std::fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(4096)))?;
+    let mut text = Vec::new();
+    file.take(4096).read_to_end(&mut text)?;
+    Ok(text)
+}

@@ -1,0 +1,59 @@
+//! A log that cannot be written ends the sitting, and the run can be gone on with (EXECUTION §11).
+
+use std::process::Command;
+
+use super::pack::{Pack, came};
+
+fn chain(tasks: usize) -> String {
+    let task = |n: usize| match n {
+        0 => "command t0 { run = \"true\" }\n".to_owned(),
+        _ => format!("command t{n} {{ depends_on = [t{}], run = \"true\" }}\n", n - 1),
+    };
+    (0..tasks).map(task).collect()
+}
+
+#[test]
+fn a_file_that_may_not_grow_interrupts_the_run() {
+    let pack = Pack::new(&chain(60));
+    let plan = env!("CARGO_BIN_EXE_plan");
+    // Files of 16 KiB at most, and no signal for it.
+    let script = format!("trap '' XFSZ; ulimit -f 16; exec '{plan}' run --plan p.plan");
+    let ran = Command::new("bash").args(["-c", &script]).current_dir(pack.path()).output().unwrap();
+    let ran = came(ran);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.contains("events.jsonl") && ran.err.contains("interrupted"), "{}", ran.err);
+    let status = pack.status();
+    assert_eq!(status["state"], "interrupted");
+    let settled = |status: &serde_json::Value| {
+        status["tasks"].as_object().unwrap().values().filter(|task| task["status"] == "pass").count()
+    };
+    assert!((1..60).contains(&settled(&status)), "{status}");
+    assert_eq!(pack.run(&["--resume"]).code, 0);
+    assert_eq!(settled(&pack.status()), 60);
+}
+
+#[test]
+fn a_full_disk_leaves_a_last_word() {
+    let pack = Pack::new(&chain(400));
+    let plan = env!("CARGO_BIN_EXE_plan");
+    // A file system of our own needs rights that not every machine gives.
+    let own = ["--user", "--map-root-user", "--mount"];
+    let may = Command::new("unshare").args(own).args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        eprintln!("no file system of our own here: a full disk is not tried");
+        return;
+    }
+    let script = format!(
+        "mkdir .plan && mount -t tmpfs -o size=1400k none .plan && '{plan}' run --plan p.plan; code=$?
+         '{plan}' status --format json > status.json; tail -n 1 .plan/latest/events.jsonl > last.json; exit $code"
+    );
+    let ran =
+        Command::new("unshare").args(own).args(["bash", "-c", &script]).current_dir(pack.path()).output();
+    let ran = came(ran.unwrap());
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.contains("No space left"), "{}", ran.err);
+    let last: serde_json::Value = serde_json::from_str(&pack.read("last.json")).unwrap();
+    assert_eq!(last["kind"], "interrupted", "{last}");
+    let status: serde_json::Value = serde_json::from_str(&pack.read("status.json")).unwrap();
+    assert_eq!(status["state"], "interrupted");
+}

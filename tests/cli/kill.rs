@@ -1,0 +1,120 @@
+//! `kill -9` at any moment: the run resumes to the same end, nothing settled runs twice, and no process is
+//! left behind (EXECUTION §11, §12).
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+
+use super::pack::{Pack, processes_with};
+
+/// Fan-out, files, retries, an advisory failure, processes that outlive their parent.
+const PLAN: &str = r#"
+command list { run = "echo '{\"l\": [\"a\", \"b\", \"c\", \"d\"]}'", emits = { l: [string] } }
+command make {
+    depends_on  = [list]
+    over        = list.l
+    max_fanout  = 8
+    run         = "sleep 0.02; echo \"{\\\"len\\\": 1}\""
+}
+command file {
+    depends_on  = [list]
+    run         = "echo $RANDOM > out.txt; sleep 0.03"
+    emits_files = ["out.txt"]
+}
+command flaky {
+    depends_on = [list]
+    retries    = 1
+    run        = "test -e tried && exit 0; touch tried; exit 75"
+}
+command leaves {
+    depends_on = [list]
+    run        = "setsid sleep 3601.77 & sleep 0.03; echo done"
+}
+command bad {
+    required   = false
+    depends_on = [make]
+    run        = "echo '{\"why\": \"no\"}'; exit 4"
+}
+command use {
+    depends_on = [file, flaky, bad]
+    join       = "settled"
+    run        = "test -s $PLAN_FILES/file/out.txt; sleep 0.02"
+}
+command last { stage = "epilogue", run = "sleep 0.02" }
+"#;
+
+const MOMENTS: u64 = 20;
+
+#[test]
+fn a_kill_at_any_moment_resumes_to_the_same_end() {
+    let whole = Pack::new(PLAN);
+    let since = Instant::now();
+    let came = whole.run(&["--jobs", "3"]);
+    assert_eq!(came.code, 0, "{came:?}");
+    let length = since.elapsed();
+    let expected = comparable(whole.status());
+    // A seed of its own for every moment, the same on every machine.
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    let moments = (0..MOMENTS).map(|moment| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let part = (seed >> 11) as f64 / (1u64 << 53) as f64;
+        // Most happens before the run waits for its retry.
+        (moment, length.mul_f64(if moment % 2 == 0 { part } else { part * 0.2 }))
+    });
+    let moments: Vec<_> = moments.collect();
+    for together in moments.chunks(5) {
+        std::thread::scope(|scope| {
+            for &(moment, delay) in together {
+                let expected = &expected;
+                scope.spawn(move || one_moment(moment, delay, expected));
+            }
+        });
+    }
+}
+
+fn one_moment(moment: u64, delay: Duration, expected: &Value) {
+    let pack = Pack::new(PLAN);
+    let mark = format!("kill-test-{}-{moment}", std::process::id());
+    let mut command = pack.command(&["run", "--plan", "p.plan", "--jobs", "3"]);
+    let mut run =
+        command.env("KILL_TEST", &mark).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(delay);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let runs = pack.names(".plan/runs");
+    // It may have had no run yet, or only the beginnings of one: nothing to go on with.
+    let Some(name) = runs.iter().find(|name| !name.starts_with('.')) else { return };
+    let settled = settled(&pack, name);
+    let came = pack.plan(&["run", "--resume", "--jobs", "3"]);
+    assert_eq!(came.code, 0, "after {delay:?}: {came:?}\n{}", pack.read(".plan/latest/events.jsonl"));
+    assert_eq!(&comparable(pack.status()), expected, "after {delay:?}");
+    let events = pack.events();
+    for task in settled {
+        let times = events.iter().filter(|event| event["kind"] == "task_settled" && event["task"] == *task);
+        assert_eq!(times.count(), 1, "`{task}` settled twice after {delay:?}");
+    }
+    assert_eq!(pack.plan(&["evidence", "--verify"]).code, 0, "after {delay:?}");
+    assert_eq!(processes_with(&mark), Vec::<String>::new(), "after {delay:?}");
+    assert_eq!(pack.names(".plan/latest/staged"), Vec::<String>::new());
+}
+
+/// The tasks that had settled.
+fn settled(pack: &Pack, run: &str) -> Vec<String> {
+    let log = pack.read(&format!(".plan/runs/{run}/events.jsonl"));
+    let events = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let settled = events.filter(|event| event["kind"] == "task_settled");
+    settled.map(|event| event["task"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The status document without what an interruption may change (EXECUTION §12).
+fn comparable(status: Value) -> Value {
+    let mut status: Map<String, Value> = status.as_object().unwrap().clone();
+    for field in ["run", "elapsed_s", "steps", "warnings", "spent_usd"] {
+        assert!(status.remove(field).is_some(), "{field}");
+    }
+    // How often a task that remembers was tried depends on what it remembers.
+    let flaky = status["tasks"]["flaky"].as_object_mut().unwrap();
+    flaky.remove("attempts");
+    Value::Object(status)
+}

@@ -1,0 +1,90 @@
+//! Logs, evidence, the list of runs, and their end.
+
+use std::process::Stdio;
+
+use super::pack::{Pack, came};
+
+#[test]
+fn streams_of_a_task_come_apart() {
+    let pack = Pack::new(
+        r#"
+command list { run = "echo '{\"l\": [\"x\", \"y\"]}'", emits = { l: [string] } }
+command a { retries = 1, run = "echo out; echo err >&2; test -e again || { touch again; exit 75; }" }
+command m { depends_on = [list], over = list.l, run = "echo item $PLAN_ITEM" }
+"#,
+    );
+    assert_eq!(pack.run(&["--jobs", "1"]).code, 0);
+    let logs = pack.plan(&["logs", "latest", "a"]);
+    assert_eq!((logs.out.as_str(), logs.err.as_str()), ("out\n", "err\n"));
+    assert_eq!(pack.plan(&["logs", "latest", "a", "--all"]).out, "out\nout\n");
+    assert_eq!(pack.plan(&["logs", "latest", "a", "--attempt", "1"]).out, "out\n");
+    assert_eq!(pack.plan(&["logs", "latest", "a", "--attempt", "3"]).code, 1);
+    assert_eq!(pack.plan(&["logs", "latest", "m"]).out.lines().count(), 2);
+    assert_eq!(pack.plan(&["logs", "latest", "m[y]"]).out.lines().count(), 1);
+    let unknown = pack.plan(&["logs", "latest", "lits"]);
+    assert_eq!(unknown.code, 1);
+    assert!(unknown.err.contains("did you mean `list`?"), "{}", unknown.err);
+    assert_eq!(pack.plan(&["logs", "2000", "a"]).code, 1);
+}
+
+#[test]
+fn a_live_task_is_followed_to_its_end() {
+    let pack = Pack::new(
+        "command a { run = \"echo one; touch started; until [ -e go ]; do sleep 0.02; done; echo two\" }",
+    );
+    let mut run = pack.command(&["run", "--plan", "p.plan"]).stdout(Stdio::null()).spawn().unwrap();
+    pack.wait_for("started");
+    let status = pack.status();
+    assert_eq!(
+        (status["state"].as_str(), status["tasks"]["a"]["status"].as_str()),
+        (Some("running"), Some("running"))
+    );
+    let follow = pack.command(&["logs", "latest", "a", "--follow"]).stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    pack.write("go", "");
+    assert_eq!(came(follow.wait_with_output().unwrap()).out, "one\ntwo\n");
+    assert!(run.wait().unwrap().success());
+}
+
+#[test]
+fn an_edited_log_is_refused_by_line() {
+    let pack = Pack::new("command a { run = \"true\" }\ncommand b { depends_on = [a], run = \"true\" }\n");
+    assert_eq!(pack.run(&[]).code, 0);
+    assert_eq!(pack.plan(&["evidence", "latest", "--verify"]).code, 0);
+    let log = pack.read(".plan/latest/events.jsonl");
+    for line in 0..log.lines().count() {
+        let mut lines: Vec<String> = log.lines().map(str::to_owned).collect();
+        lines[line] = lines[line].replacen("\"t\":", "\"t\":1", 1);
+        pack.write(".plan/latest/events.jsonl", &(lines.join("\n") + "\n"));
+        let came = pack.plan(&["evidence", "latest", "--verify"]);
+        // Nothing after the last line can tell; the head digest does, where somebody kept it.
+        let last = line + 1 == lines.len();
+        assert_eq!(came.code, i32::from(!last), "line {}: {came:?}", line + 1);
+        if !last {
+            assert!(came.err.contains(&format!("line {}", line + 1)), "{}", came.err);
+            assert_eq!(pack.run(&["--resume"]).code, 1);
+            assert_eq!(
+                pack.read(".plan/latest/events.jsonl"),
+                lines.join("\n") + "\n",
+                "nothing is overwritten"
+            );
+        }
+    }
+}
+
+#[test]
+fn old_runs_go() {
+    let pack = Pack::new("command a { run = \"true\" }");
+    for _ in 0..3 {
+        assert_eq!(pack.run(&[]).code, 0);
+    }
+    let newest = pack.plan(&["runs"]).out.lines().last().unwrap().to_owned();
+    let dry = pack.plan(&["gc", "--keep", "1", "--dry-run"]);
+    assert_eq!(dry.out.matches("would remove").count(), 2, "{}", dry.out);
+    assert_eq!(pack.plan(&["gc", "--keep", "1", "--older-than", "1h"]).out, "3 runs left\n");
+    assert_eq!(pack.plan(&["gc", "--keep", "1"]).code, 0);
+    assert_eq!(pack.plan(&["runs"]).out.lines().collect::<Vec<_>>(), [newest]);
+    assert_eq!(pack.plan(&["gc", "--keep", "0"]).code, 0);
+    assert_eq!(pack.names(".plan/runs"), Vec::<String>::new());
+    assert_eq!(pack.plan(&["status"]).code, 1);
+}

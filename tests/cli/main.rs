@@ -1,0 +1,9 @@
+//! Drives the `plan` program in directories of its own: what it prints, what it leaves, how it ends.
+
+mod full_disk;
+mod kill;
+mod logs;
+mod pack;
+mod resume;
+mod run;
+mod secrets;

@@ -1,0 +1,132 @@
+//! A pack in a temporary directory, and `plan` run in it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A pack with a plan `p.plan`.
+pub struct Pack {
+    directory: tempfile::TempDir,
+}
+
+/// What a command came to.
+#[derive(Debug)]
+pub struct Came {
+    /// The exit code; minus the signal where one ended it.
+    pub code: i32,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+impl Pack {
+    /// A pack with this plan.
+    pub fn new(plan: &str) -> Self {
+        let pack = Self { directory: tempfile::tempdir().unwrap() };
+        pack.write("p.plan", plan);
+        pack
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// Writes a file.
+    pub fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.file(name), text).unwrap();
+    }
+
+    /// The text of a file.
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.file(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// The program, to be run here.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plan"));
+        command.args(arguments).current_dir(self.path()).env("NO_COLOR", "1").stdin(Stdio::null());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("PLAN_") {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    /// Runs the program.
+    pub fn plan(&self, arguments: &[&str]) -> Came {
+        came(self.command(arguments).output().unwrap())
+    }
+
+    /// Runs the plan, with more arguments.
+    pub fn run(&self, arguments: &[&str]) -> Came {
+        self.plan(&[&["run", "--plan", "p.plan"], arguments].concat())
+    }
+
+    /// The status document of the newest run.
+    pub fn status(&self) -> Value {
+        let came = self.plan(&["status", "--format", "json"]);
+        assert_eq!(came.code, 0, "{came:?}");
+        serde_json::from_str(&came.out).unwrap()
+    }
+
+    /// The events in the log of the newest run.
+    pub fn events(&self) -> Vec<Value> {
+        let lines = self.read(".plan/latest/events.jsonl");
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The names in a directory, sorted; none where it is not there.
+    pub fn names(&self, directory: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.file(directory)) else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Waits until a file is there.
+    pub fn wait_for(&self, name: &str) {
+        let since = Instant::now();
+        while !self.file(name).exists() {
+            assert!(since.elapsed() < Duration::from_secs(30), "{name} never appeared");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// How a process came out.
+pub fn came(output: Output) -> Came {
+    use std::os::unix::process::ExitStatusExt;
+    let code = output.status.code().unwrap_or_else(|| -output.status.signal().unwrap_or(0));
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    Came { code, out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+/// The processes whose environment or command line has `mark`.
+pub fn processes_with(mark: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let pid = entry.file_name().to_string_lossy().into_owned();
+        if !pid.bytes().all(|b| b.is_ascii_digit()) || pid == std::process::id().to_string() {
+            continue;
+        }
+        for file in ["environ", "cmdline"] {
+            let text = std::fs::read(entry.path().join(file)).unwrap_or_default();
+            if String::from_utf8_lossy(&text).contains(mark) {
+                found.push(pid.clone());
+                break;
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,99 @@
+//! Going on with a run: what is refused, what is stopped, what is cut off.
+
+use std::process::Stdio;
+
+use serde_json::json;
+
+use super::pack::{Pack, came};
+
+const HELD: &str = r#"
+param n: integer = 1
+command a { run = "echo x >> a.n" }
+command b { depends_on = [a], env = { N = f"{n}" }, run = "echo x >> b.n; touch started; until [ -e go ]; do sleep 0.02; done" }
+command c { depends_on = [b], run = "true" }
+"#;
+
+/// A run that was killed while `b` ran.
+fn killed(arguments: &[&str]) -> Pack {
+    let pack = Pack::new(HELD);
+    let all = [&["run", "--plan", "p.plan"], arguments].concat();
+    let mut run = pack.command(&all).stdout(Stdio::null()).spawn().unwrap();
+    pack.wait_for("started");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    pack.write("go", "");
+    pack
+}
+
+#[test]
+fn other_plans_and_parameters_are_refused_by_name() {
+    let pack = killed(&["--param", "n=3"]);
+    let log = pack.read(".plan/latest/events.jsonl");
+    let refused = |pack: &Pack, arguments: &[&str], part: &str| {
+        let came = pack.run(&[&["--resume"], arguments].concat());
+        assert_eq!(came.code, 1, "{came:?}");
+        assert!(came.err.contains(part), "{}", came.err);
+        assert_eq!(pack.read(".plan/latest/events.jsonl"), log);
+    };
+    refused(&pack, &["--param", "n=4"], "`n` was 3 and is 4");
+    pack.write("p.plan", &HELD.replace("run = \"true\"", "run = \"false\""));
+    refused(&pack, &[], "the task `c` has changed");
+    pack.write("p.plan", &format!("# A comment changes nothing.\n{HELD}"));
+    // The parameters are those of the run, and so is the plan file.
+    let came = pack.plan(&["run", "--resume"]);
+    assert_eq!(came.code, 0, "{came:?}");
+    assert_eq!((pack.read("a.n"), pack.read("b.n")), ("x\n".to_owned(), "x\nx\n".to_owned()));
+}
+
+#[test]
+fn one_process_at_a_time() {
+    let pack = Pack::new(HELD);
+    let run = pack.command(&["run", "--plan", "p.plan"]).stdout(Stdio::piped()).spawn().unwrap();
+    pack.wait_for("started");
+    let second = pack.run(&["--resume"]);
+    assert_eq!(second.code, 1);
+    assert!(second.err.contains("another process is running"), "{}", second.err);
+    if std::path::Path::new("/proc/locks").exists() {
+        assert!(second.err.contains(&format!("process {}", run.id())), "{}", second.err);
+    }
+    pack.write("go", "");
+    assert_eq!(came(run.wait_with_output().unwrap()).code, 0);
+}
+
+#[test]
+fn a_stop_is_an_event_whether_somebody_runs_or_not() {
+    let pack = Pack::new(HELD);
+    let run = pack.command(&["run", "--plan", "p.plan"]).stdout(Stdio::piped()).spawn().unwrap();
+    pack.wait_for("started");
+    let stop = pack.plan(&["stop"]);
+    assert_eq!(stop.code, 0, "{stop:?}");
+    let ran = came(run.wait_with_output().unwrap());
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert_eq!(pack.status()["exit"], "stopped");
+    assert_eq!(pack.names(".plan/latest/control"), Vec::<String>::new());
+    let again = pack.plan(&["stop"]);
+    assert_eq!(again.code, 1);
+    assert!(again.err.contains("has ended already: stopped"), "{}", again.err);
+
+    let pack = killed(&[]);
+    let stop = pack.plan(&["stop"]);
+    assert_eq!(stop.code, 0, "{stop:?}");
+    assert_eq!(pack.events().last().unwrap()["kind"], "stop_requested");
+    assert_eq!(pack.plan(&["evidence", "--verify"]).code, 0);
+}
+
+#[test]
+fn a_torn_tail_is_kept_beside_the_log() {
+    let pack = killed(&[]);
+    let log = pack.read(".plan/latest/events.jsonl");
+    pack.write(".plan/latest/events.jsonl", &log[..log.len() - 7]);
+    let before = pack.read(".plan/latest/events.jsonl");
+    assert_eq!(pack.status()["state"], "interrupted");
+    assert_eq!(pack.plan(&["evidence", "--verify"]).code, 0, "the end of an unfinished line is no edit");
+    assert_eq!(pack.read(".plan/latest/events.jsonl"), before, "reading changes nothing");
+    assert_eq!(pack.run(&["--resume"]).code, 0);
+    let line = log.lines().count();
+    let cut = pack.read(&format!(".plan/latest/events.cut-{line}"));
+    assert!(before.ends_with(&cut) && !cut.is_empty());
+    assert_eq!(pack.status()["tasks"]["c"]["status"], json!("pass"));
+}
