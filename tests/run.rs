@@ -4,30 +4,29 @@
 //! its events, as by a crash there, and resumed: it has to come to the same rows and the same verdict, and
 //! no settled task may run twice.
 
+mod common;
+
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use indexmap::IndexMap;
 use plan::clock::Virtual;
-use plan::event::{Body, Event, FileSet};
+use plan::event::{Body, Event};
 use plan::exec::admission::{self, Machine, Operator};
-use plan::exec::ports::{
-    AttemptPaths, Clock, Files, Fingerprints, Log, LogFailed, Notice, Ports, Post, Reporter, Request, Source,
-    Staged, Staging,
-};
+use plan::exec::ports::{Clock, Notice, Ports, Post, Request, Source};
 use plan::exec::{self, Outcome, RunOptions};
 use plan::history::{History, Row};
-use plan::ir::{Millis, Usd};
+use plan::ir::Usd;
 use plan::runner::stub::Time;
 use plan::runner::{StubRunner, Stubs};
 use plan::source::Text;
-use plan::store::capture::Store;
-use plan::store::inputs::Inputs;
-use plan::store::{RunDir, staging};
+use plan::store::RunDir;
 use plan::validate::ValidPlan;
 use plan::workspace::Direct;
 use serde::Deserialize;
+
+use common::{Kept, Memory, Nobody};
 
 /// `x.toml`: what the operator says, what the workspace holds, and what tasks do.
 #[derive(Clone, Debug, Deserialize)]
@@ -114,7 +113,6 @@ impl Bench {
         }
         std::fs::create_dir_all(&workspace).unwrap();
         let run = RunDir { name: "run".into(), path: self.root().join(format!("{number}/run")) };
-        std::fs::create_dir_all(run.logs()).unwrap();
         Sitting { bench: self, workspace, run }
     }
 }
@@ -159,15 +157,9 @@ impl Sitting<'_> {
             log_limit: 1 << 30,
             from: None,
         };
-        let log = Memory { events: Arc::new(Mutex::new(past.clone())), most };
+        let log = Memory::new(past.clone(), most);
         let events = Arc::clone(&log.events);
-        let store = Store::new(self.run.clone(), 1 << 30, []);
-        let files = Kept {
-            run: self.run.clone(),
-            store,
-            inputs: Inputs::new(&self.run),
-            staging: staging::Staging::new(&self.run),
-        };
+        let files = Kept::new(&self.run);
         let clock: Arc<dyn Clock> = Arc::new(clock);
         let runner = StubRunner {
             stubs: case.stub.clone(),
@@ -192,86 +184,6 @@ impl Sitting<'_> {
         let events = events.lock().unwrap().clone();
         (outcome, events)
     }
-}
-
-/// A log in memory, which is on disk at once, and which fails when it has as many events as it may.
-struct Memory {
-    events: Arc<Mutex<Vec<Event>>>,
-    most: usize,
-}
-
-impl Log for Memory {
-    fn connect(&mut self, _post: Post) {}
-
-    fn append(&mut self, at: i64, t: Millis, body: Body) -> Result<Event, LogFailed> {
-        let mut events = self.events.lock().unwrap();
-        if events.len() >= self.most {
-            return Err(LogFailed { path: "events.jsonl".into(), cause: "enough".to_owned() });
-        }
-        let event = Event { seq: events.len() as u64 + 1, at, t, body };
-        events.push(event.clone());
-        Ok(event)
-    }
-
-    fn sync(&mut self, _seq: u64) {}
-
-    fn synced(&self) -> u64 {
-        self.events.lock().unwrap().len() as u64
-    }
-}
-
-struct Kept {
-    run: RunDir,
-    store: Store,
-    inputs: Inputs,
-    staging: staging::Staging,
-}
-
-impl Files for Kept {
-    fn attempt(&self, attempt: u32) -> AttemptPaths {
-        AttemptPaths {
-            stdout: self.run.stdout(attempt),
-            stderr: self.run.stderr(attempt),
-            result: self.run.result(attempt),
-        }
-    }
-
-    fn inputs(&self, json: &str) -> std::io::Result<Utf8PathBuf> {
-        self.inputs.file(json)
-    }
-
-    fn stage(&self, sets: &[Staged]) -> Result<Staging, String> {
-        let wanted = sets.iter().map(|set| staging::Wanted { directory: &set.directory, set: &set.set });
-        let staged = self.staging.stage(&self.store, &wanted.collect::<Vec<_>>())?;
-        Ok(Staging { directory: staged.directory, warnings: staged.warnings })
-    }
-
-    fn fingerprint(&self, root: &Utf8Path, paths: &[Text]) -> Fingerprints {
-        Fingerprints(self.store.fingerprint(root, paths))
-    }
-
-    fn capture_pass(&self, root: &Utf8Path, paths: &[Text]) -> Result<FileSet, String> {
-        self.store.capture_all(root, paths)
-    }
-
-    fn capture_fail(
-        &self,
-        root: &Utf8Path,
-        paths: &[Text],
-        before: &Fingerprints,
-    ) -> Result<Option<FileSet>, String> {
-        self.store.capture_changed(root, paths, &before.0)
-    }
-
-    fn read(&self, set: &FileSet, path: &str) -> Result<Vec<u8>, String> {
-        self.store.read(set, path)
-    }
-}
-
-struct Nobody;
-
-impl Reporter for Nobody {
-    fn event(&mut self, _event: &Event, _history: &History) {}
 }
 
 /// Signals and requests at their times.

@@ -377,7 +377,9 @@ async fn keep_own(context: &Context, job: &Job, before: &Arc<Fingerprints>, repo
         Ok(files) => report.ended.files = files,
         Err(problem) => {
             let note = report.ended.note.take().unwrap_or_default();
-            let added = if note.contains(&problem) { note.to_string() } else { format!("{note}; {problem}") };
+            // A pass that failed for a missing file has said so.
+            let said = !note.is_empty() && problem.ends_with(note.as_str());
+            let added = if said { note.to_string() } else { format!("{note}; {problem}") };
             report.ended.note = Some(note::note(&added));
         }
     }
