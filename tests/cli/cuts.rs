@@ -1,0 +1,77 @@
+//! A log that is cut after any event, or inside any line, resumes to the same end (EXECUTION §11, §12).
+
+use std::process::Command;
+
+use serde_json::{Map, Value};
+
+use super::pack::Pack;
+
+/// Every task counts how often it ran.
+const PLAN: &str = r#"
+command list { run = "echo list >> n; echo '{\"l\": [\"a\", \"b\"], \"cost_usd\": 0.25}'", emits = { l: [string] } }
+command make { depends_on = [list], over = list.l, run = "echo make-$PLAN_ITEM >> n; echo $PLAN_ITEM" }
+command file { depends_on = [list], run = "echo file >> n; echo kept > out.txt", emits_files = ["out.txt"] }
+command bad  { required = false, depends_on = [make], run = "echo bad >> n; echo left > bad.txt; exit 4", emits_files = ["bad.txt"] }
+command use  { depends_on = [file, bad], join = "settled", run = "echo use >> n; cat $PLAN_FILES/file/out.txt $PLAN_FILES/bad/bad.txt" }
+command last { stage = "epilogue", run = "echo last >> n" }
+"#;
+
+#[test]
+fn every_cut_of_every_line_resumes_to_the_same_end() {
+    let whole = Pack::new(PLAN);
+    let came = whole.run(&["--jobs", "1"]);
+    assert_eq!(came.code, 0, "{came:?}");
+    let expected = comparable(whole.status());
+    let log = whole.read(".plan/latest/events.jsonl");
+    let ends: Vec<usize> = log.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let (mut cuts, mut start) = (vec![log.len()], 0);
+    for &end in &ends {
+        cuts.extend([start, start + (end - start) / 2, end - 1]);
+        start = end;
+    }
+    // Most of the time goes by while the disk syncs.
+    for together in cuts.chunks(8) {
+        std::thread::scope(|scope| {
+            for &cut in together {
+                let (whole, log, expected) = (&whole, &log, &expected);
+                scope.spawn(move || one_cut(whole, log, cut, expected));
+            }
+        });
+    }
+}
+
+fn one_cut(whole: &Pack, log: &str, cut: usize, expected: &Value) {
+    let pack = Pack::new(PLAN);
+    let from = format!("{}/.", whole.path().display());
+    let copied = Command::new("cp").args(["-a", &from]).arg(pack.path()).status().unwrap();
+    assert!(copied.success());
+    pack.write(".plan/latest/events.jsonl", &log[..cut]);
+    let before = runs(&pack);
+    let came = pack.plan(&["run", "--resume", "--jobs", "1"]);
+    assert_eq!(came.code, 0, "cut at {cut}: {came:?}");
+    assert_eq!(&comparable(pack.status()), expected, "cut at {cut}");
+    let after = runs(&pack);
+    let settled = log[..cut].rfind('\n').map_or("", |end| &log[..end]).lines();
+    for line in settled {
+        let event: Value = serde_json::from_str(line).unwrap();
+        if event["kind"] == "task_settled" {
+            let name = event["task"].as_str().unwrap().replace('[', "-").replace(']', "");
+            let times = |runs: &str| runs.lines().filter(|line| *line == name).count();
+            assert_eq!(times(&after), times(&before), "cut at {cut}: `{name}` ran again");
+        }
+    }
+    assert_eq!(pack.plan(&["evidence", "--verify"]).code, 0, "cut at {cut}");
+}
+
+fn runs(pack: &Pack) -> String {
+    pack.read("n")
+}
+
+/// The status document without what an interruption may change (EXECUTION §12).
+fn comparable(status: Value) -> Value {
+    let mut status: Map<String, Value> = status.as_object().unwrap().clone();
+    for field in ["run", "elapsed_s", "steps", "warnings"] {
+        assert!(status.shift_remove(field).is_some(), "{field}");
+    }
+    Value::Object(status)
+}
