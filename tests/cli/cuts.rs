@@ -18,7 +18,7 @@ command last { stage = "epilogue", run = "echo last >> n" }
 
 #[test]
 fn every_cut_of_every_line_resumes_to_the_same_end() {
-    let whole = Pack::new(PLAN);
+    let whole = Pack::in_memory(PLAN);
     let came = whole.run(&["--jobs", "1"]);
     assert_eq!(came.code, 0, "{came:?}");
     let expected = comparable(whole.status());
@@ -41,7 +41,7 @@ fn every_cut_of_every_line_resumes_to_the_same_end() {
 }
 
 fn one_cut(whole: &Pack, log: &str, cut: usize, expected: &Value) {
-    let pack = Pack::new(PLAN);
+    let pack = Pack::in_memory(PLAN);
     let from = format!("{}/.", whole.path().display());
     let copied = Command::new("cp").args(["-a", &from]).arg(pack.path()).status().unwrap();
     assert!(copied.success());

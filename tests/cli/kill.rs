@@ -48,7 +48,7 @@ const MOMENTS: u64 = 20;
 
 #[test]
 fn a_kill_at_any_moment_resumes_to_the_same_end() {
-    let whole = Pack::new(PLAN);
+    let whole = Pack::in_memory(PLAN);
     let since = Instant::now();
     let came = whole.run(&["--jobs", "3"]);
     assert_eq!(came.code, 0, "{came:?}");
@@ -74,7 +74,7 @@ fn a_kill_at_any_moment_resumes_to_the_same_end() {
 }
 
 fn one_moment(moment: u64, delay: Duration, expected: &Value) {
-    let pack = Pack::new(PLAN);
+    let pack = Pack::in_memory(PLAN);
     let mark = format!("kill-test-{}-{moment}", std::process::id());
     let mut command = pack.command(&["run", "--plan", "p.plan", "--jobs", "3"]);
     let mut run =

@@ -30,6 +30,14 @@ impl Pack {
         pack
     }
 
+    /// A pack in memory, where a disk's syncs would only cost time.
+    pub fn in_memory(plan: &str) -> Self {
+        let Ok(directory) = tempfile::tempdir_in("/dev/shm") else { return Self::new(plan) };
+        let pack = Self { directory };
+        pack.write("p.plan", plan);
+        pack
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         self.directory.path()
