@@ -11,6 +11,10 @@
 //! A module may use the ones above it in this list, and none below. Everything that a run does is an
 //! [`event::Event`]; everything shown or resumed is a fold of them, [`history::History`].
 
+// What pest derives without its `std` feature names this crate. With it, every rule would ask how much stack
+// is left, which our nesting limit makes idle.
+extern crate alloc;
+
 pub mod source;
 pub mod glob;
 pub mod diag;

@@ -90,7 +90,7 @@ impl<'a> Lower<'a, '_> {
 /// The question blocks of a route.
 pub(super) fn questions_of(block: &ast::Block) -> impl Iterator<Item = &ast::Block> {
     block.body.members.iter().filter_map(|member| match member {
-        Member::Item(Item::Block(block)) if block.keyword.value == Keyword::Question => Some(block),
+        Member::Item(Item::Block(block)) if block.keyword.value == Keyword::Question => Some(&**block),
         Member::Item(_) | Member::Field(_) | Member::Edge(_) => None,
     })
 }

@@ -18,15 +18,15 @@ pub struct Ast {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// A block with a keyword: header, task, profile, session, group, resolve, continue, verify, question.
-    Block(Block),
+    Block(Box<Block>),
     /// `param name: type = default { … }`.
-    Param(Param),
+    Param(Box<Param>),
     /// `let name = expression`.
-    Let(Let),
+    Let(Box<Let>),
     /// `for x in list { … }`.
-    For(For),
+    For(Box<For>),
     /// `template name(args) { … }`.
-    Template(Template),
+    Template(Box<Template>),
     /// `use name(args)`.
     Use(Use),
     /// `import "path.plan"`.
@@ -98,7 +98,7 @@ pub enum Member {
     /// A nested declaration.
     Item(Item),
     /// `a -> b -> c if …`.
-    Edge(Edge),
+    Edge(Box<Edge>),
 }
 
 /// `name = value`.

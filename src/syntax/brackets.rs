@@ -108,6 +108,9 @@ impl Lexer<'_> {
         let Some(&top) = self.frames.last() else {
             return self.stray_bracket(bracket);
         };
+        if self.recovering && bracket == kind::CLOSE_BRACE && self.closes_too_early(top) {
+            return self.stray_bracket(bracket);
+        }
         let index = self.frames.len() - 1;
         let target = match (bracket, top.kind) {
             (kind::CLOSE_BRACE, kind::OPEN_BRACE | kind::HOLE)
@@ -153,7 +156,7 @@ impl Lexer<'_> {
         self.report(
             STRAY_BRACKET
                 .at(span, format!("`{}` closes nothing", char::from(bracket)))
-                .label("nothing is open here")
+                .label("one too many")
                 .help("remove it"),
         );
     }
@@ -182,7 +185,8 @@ impl Lexer<'_> {
         self.unbalanced = true;
         let Some(&top) = self.frames.last() else { return };
         let opening = |frame: Frame| (frame.start as usize, frame.start as usize + 1);
-        if !self.deep {
+        let swallowed = self.swallowed.is_some_and(|at| at >= top.start as usize);
+        if !self.deep && !swallowed {
             let (start, end) = opening(top);
             let close = char::from(closing(top.kind));
             let (_, before) = self.places.last().copied().unwrap_or_default();
@@ -249,6 +253,32 @@ impl Lexer<'_> {
         {
             self.leave_open(self.frames.len() - 1);
         }
+    }
+
+    /// Whether a `}` ends its line, but not the block that it would close, which goes on below: it is one
+    /// too many.
+    fn closes_too_early(&self, top: Frame) -> bool {
+        if self.fresh || top.kind != kind::OPEN_BRACE || top.start as usize >= self.line_start {
+            return false;
+        }
+        let rest = &self.bytes[self.at + 1..];
+        let ends = self.after_blanks(self.at + 1).first().is_none_or(|b| matches!(b, b'\n' | b'\r' | b'#'));
+        let Some(next) = rest.iter().position(|&b| b == b'\n').filter(|_| ends) else { return false };
+        let line = &rest[next + 1..];
+        let blanks = line.iter().take_while(|&&b| b == b' ' || b == b'\t').count();
+        let continues = line.get(blanks).is_some_and(|b| !b.is_ascii_whitespace());
+        continues && offset(blanks) > top.indent
+    }
+
+    /// Whether the word begins a member of its own, and so is no value: `=` follows it, or it is a keyword
+    /// and a name or a string follows.
+    pub(super) fn begins_member(&self, start: usize, end: usize) -> bool {
+        if self.frames.last().is_some_and(|frame| frame.kind != kind::OPEN_BRACE) {
+            return false;
+        }
+        let rest = self.after_blanks(end);
+        let named = rest.first().is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'"'));
+        self.is_assigned(end) || (named && is_keyword(word_kind(&self.text[start..end])))
     }
 
     /// Whether `=`, and not `==`, follows on the same line.

@@ -15,7 +15,7 @@ use super::ast::{
     Use,
 };
 use super::parser::Rule;
-use super::tokens::{Doc, Tokens, kind};
+use super::tokens::{Doc, Tokens, is_word, kind};
 use super::{numbers, strings};
 
 pub(super) static MAP_OR_RECORD: Code = Code {
@@ -24,6 +24,13 @@ pub(super) static MAP_OR_RECORD: Code = Code {
     summary: "`=` and `:` between one pair of braces",
     explain: "A map gives values, `{ key = value }`; a record gives types, `{ key: type }`, and a field of it \
               may be optional, `{ key?: type }`. Braces hold one or the other.",
+};
+
+pub(super) static CHAINED_COMPARISON: Code = Code {
+    id: "plan::syntax::chained_comparison",
+    severity: Severity::Error,
+    summary: "A comparison with more than two sides",
+    explain: "A comparison has two sides. `a < b < c` is written `a < b and b < c`.",
 };
 
 pub(super) static EDGE_CLAUSE: Code = Code {
@@ -59,6 +66,9 @@ pub(super) enum Braced {
 }
 
 type P<'t> = Pair<'t, Rule>;
+
+/// The operands and operators of one value.
+type Operands<'t> = Peekable<Pairs<'t, Rule>>;
 
 impl<'a> Builder<'a> {
     fn first(&self, pair: &P<'_>) -> usize {
@@ -122,18 +132,18 @@ impl<'a> Builder<'a> {
     pub(super) fn member(&mut self, pair: P<'_>) -> Option<Member> {
         match pair.as_rule() {
             Rule::field => self.field(pair).map(Member::Field),
-            Rule::edge => Some(Member::Edge(self.edge(pair))),
+            Rule::edge => Some(Member::Edge(Box::new(self.edge(pair)))),
             _ => self.item(pair).map(Member::Item),
         }
     }
 
     fn item(&mut self, pair: P<'_>) -> Option<Item> {
         match pair.as_rule() {
-            Rule::block => self.block(pair).map(Item::Block),
-            Rule::param => self.param(pair).map(Item::Param),
-            Rule::constant => self.constant(pair).map(Item::Let),
-            Rule::unroll => self.unroll(pair).map(Item::For),
-            Rule::template => self.template(pair).map(Item::Template),
+            Rule::block => self.block(pair).map(Box::new).map(Item::Block),
+            Rule::param => self.param(pair).map(Box::new).map(Item::Param),
+            Rule::constant => self.constant(pair).map(Box::new).map(Item::Let),
+            Rule::unroll => self.unroll(pair).map(Box::new).map(Item::For),
+            Rule::template => self.template(pair).map(Box::new).map(Item::Template),
             Rule::apply => Some(Item::Use(self.apply(pair))),
             Rule::import => Some(self.import(&pair)),
             _ => None,
@@ -145,7 +155,7 @@ impl<'a> Builder<'a> {
         let keyword = self.keyword(at)?;
         let mut inner = pair.into_inner();
         let name = self.block_name(&mut inner);
-        let body = self.body(&mut inner);
+        let body = self.body(&mut inner, span);
         Some(Block { doc: self.doc(at), keyword, name, body, span })
     }
 
@@ -163,14 +173,12 @@ impl<'a> Builder<'a> {
         Some(name)
     }
 
-    /// The rest of `inner`, from the opening brace to the closing one.
-    fn body(&mut self, inner: &mut Pairs<'_, Rule>) -> Body {
+    /// The rest of `inner`, from the opening brace to the end of `whole`.
+    fn body(&mut self, inner: &mut Pairs<'_, Rule>, whole: Span) -> Body {
         let mut body = Body::default();
         for pair in inner {
             match pair.as_rule() {
-                Rule::open => body.span = self.span_of(&pair),
-                Rule::close => body.span = body.span.to(self.span_of(&pair)),
-                Rule::separator => {}
+                Rule::open => body.span = self.tokens.span(self.first(&pair)).to(whole),
                 _ => body.members.extend(self.member(pair)),
             }
         }
@@ -192,7 +200,7 @@ impl<'a> Builder<'a> {
         if inner.peek().is_some_and(|pair| pair.as_rule() == Rule::assign) {
             default = inner.nth(1).map(|value| self.value(value));
         }
-        let body = inner.peek().is_some().then(|| self.body(&mut inner));
+        let body = inner.peek().is_some().then(|| self.body(&mut inner, span));
         Some(Param { doc: self.doc(at), name, ty, default, body, span })
     }
 
@@ -208,7 +216,7 @@ impl<'a> Builder<'a> {
         let span = self.span_of(&pair);
         let mut inner = pair.into_inner();
         let (variable, list) = self.unroll_head(&mut inner)?;
-        Some(For { variable, list, body: self.body(&mut inner), span })
+        Some(For { variable, list, body: self.body(&mut inner, span), span })
     }
 
     /// The variable and the list of a loop.
@@ -222,7 +230,7 @@ impl<'a> Builder<'a> {
         let (at, span) = (self.first(&pair), self.span_of(&pair));
         let mut inner = pair.into_inner();
         let (name, arguments) = self.template_head(&mut inner)?;
-        Some(Template { doc: self.doc(at), name, arguments, body: self.body(&mut inner), span })
+        Some(Template { doc: self.doc(at), name, arguments, body: self.body(&mut inner, span), span })
     }
 
     /// The name and the arguments of a template.
@@ -327,78 +335,112 @@ impl<'a> Builder<'a> {
 
     /// A value.
     pub(super) fn value(&mut self, pair: P<'_>) -> Expr {
+        let first = self.first(&pair);
+        let not = (self.tokens.kind(first) == kind::NOT).then_some(first);
         let mut inner = pair.into_inner().peekable();
-        self.any(&mut inner)
+        let first = self.all(&mut inner, not);
+        self.chain(&mut inner, first, kind::OR, Operator::Or, Self::all)
     }
 
-    fn any(&mut self, inner: &mut Peekable<Pairs<'_, Rule>>) -> Expr {
-        self.chain(inner, Rule::or, Operator::Or, Self::all)
+    fn all(&mut self, inner: &mut Operands<'_>, not: Option<usize>) -> Expr {
+        let first = self.clause(inner, not);
+        self.chain(inner, first, kind::AND, Operator::And, Self::clause)
     }
 
-    fn all(&mut self, inner: &mut Peekable<Pairs<'_, Rule>>) -> Expr {
-        self.chain(inner, Rule::and, Operator::And, Self::maybe)
+    /// A comparison, behind the token `not` if there is one.
+    fn clause(&mut self, inner: &mut Operands<'_>, not: Option<usize>) -> Expr {
+        let clause = self.comparison(inner);
+        match not {
+            None => clause,
+            Some(not) => {
+                let span = self.tokens.span(not).to(clause.span);
+                Expr { span, kind: ExprKind::Not(Box::new(clause)) }
+            }
+        }
     }
 
-    fn maybe(&mut self, inner: &mut Peekable<Pairs<'_, Rule>>) -> Expr {
-        let Some(not) = inner.next_if(|pair| pair.as_rule() == Rule::not) else {
-            return self.comparison(inner);
-        };
-        let span = self.span_of(&not);
-        let operand = self.comparison(inner);
-        Expr { span: span.to(operand.span), kind: ExprKind::Not(Box::new(operand)) }
-    }
-
-    fn comparison(&mut self, inner: &mut Peekable<Pairs<'_, Rule>>) -> Expr {
+    fn comparison(&mut self, inner: &mut Operands<'_>) -> Expr {
         let left = self.sum(inner);
-        let Some(operator) = inner.next_if(|pair| pair.as_rule() == Rule::compare) else {
-            return left;
-        };
-        let span = self.span_of(&operator);
-        let meant = match self.written(self.first(&operator)) {
-            "==" => Operator::Equal,
-            "!=" => Operator::NotEqual,
-            "<" => Operator::Less,
-            "<=" => Operator::LessEqual,
-            ">" => Operator::Greater,
-            ">=" => Operator::GreaterEqual,
-            "in" => Operator::In,
-            _ => Operator::NotIn,
-        };
+        let Some((operator, span)) = self.compares(inner) else { return left };
         let right = self.sum(inner);
-        binary(left, Spanned::new(meant, span), right)
+        let mut chained = false;
+        while let Some((_, span)) = self.compares(inner) {
+            if !chained {
+                self.findings.push(
+                    CHAINED_COMPARISON
+                        .at(span, "a comparison has two sides")
+                        .label("a third one")
+                        .help("write `a < b and b < c`"),
+                );
+            }
+            chained = true;
+            self.sum(inner);
+        }
+        if chained {
+            return Expr { kind: ExprKind::Broken, span: left.span.to(right.span) };
+        }
+        binary(left, Spanned::new(operator, span), right)
     }
 
-    fn sum(&mut self, inner: &mut Peekable<Pairs<'_, Rule>>) -> Expr {
-        self.chain(inner, Rule::plus, Operator::Add, Self::operand)
+    /// The operator of a comparison, if one comes next.
+    fn compares(&mut self, inner: &mut Operands<'_>) -> Option<(Operator, Span)> {
+        let pair = inner.peek()?;
+        let at = self.first(pair);
+        let operator = match self.tokens.kind(at) {
+            kind::IN => Operator::In,
+            kind::NOT => Operator::NotIn,
+            kind::COMPARE => match self.written(at) {
+                "==" => Operator::Equal,
+                "!=" => Operator::NotEqual,
+                "<" => Operator::Less,
+                "<=" => Operator::LessEqual,
+                ">" => Operator::Greater,
+                _ => Operator::GreaterEqual,
+            },
+            _ => return None,
+        };
+        let span = self.span_of(pair);
+        inner.next();
+        Some((operator, span))
     }
 
-    /// Operands joined by one operator, which groups as well one way as another: the tree is balanced, so
-    /// that no text makes it deep.
+    fn sum(&mut self, inner: &mut Operands<'_>) -> Expr {
+        let first = self.operand(inner, None);
+        self.chain(inner, first, kind::PLUS, Operator::Add, Self::operand)
+    }
+
+    /// `first` and what one operator joins to it. It groups as well one way as another: the tree is balanced,
+    /// so that no text makes it deep.
     fn chain<'t>(
         &mut self,
-        inner: &mut Peekable<Pairs<'t, Rule>>,
-        rule: Rule,
+        inner: &mut Operands<'t>,
+        first: Expr,
+        kind: u8,
         operator: Operator,
-        operand: impl Fn(&mut Self, &mut Peekable<Pairs<'t, Rule>>) -> Expr,
+        operand: impl Fn(&mut Self, &mut Operands<'t>, Option<usize>) -> Expr,
     ) -> Expr {
-        let first = operand(self, inner);
-        let mut operands = Vec::new();
-        while let Some(pair) = inner.next_if(|pair| pair.as_rule() == rule) {
-            let span = self.span_of(&pair);
-            operands.push((Spanned::new(operator, span), operand(self, inner)));
+        let mut rest = Vec::new();
+        while let Some(pair) = inner.peek() {
+            let at = self.first(pair);
+            if self.tokens.kind(at) != kind {
+                break;
+            }
+            let not = (pair.as_span().end() - pair.as_span().start() > 1).then_some(at + 1);
+            inner.next();
+            rest.push((Spanned::new(operator, self.tokens.span(at)), operand(self, inner, not)));
         }
-        let count = operands.len();
-        balanced(first, &mut operands.into_iter(), count)
+        let count = rest.len();
+        if count == 0 { first } else { balanced(first, &mut rest.into_iter(), count) }
     }
 
-    fn operand(&mut self, inner: &mut Peekable<Pairs<'_, Rule>>) -> Expr {
+    fn operand(&mut self, inner: &mut Operands<'_>, _: Option<usize>) -> Expr {
         let Some(pair) = inner.next() else {
             return Expr { kind: ExprKind::Broken, span: self.range(self.base, self.base) };
         };
         let span = self.span_of(&pair);
         let kind = match pair.as_rule() {
-            Rule::scalar => self.scalar(self.first(&pair)),
-            Rule::term => self.term(pair),
+            Rule::atom if is_word(self.tokens.kind(self.first(&pair))) => self.term(pair),
+            Rule::atom => self.scalar(self.first(&pair)),
             Rule::list => {
                 let values = pair.into_inner().filter(|pair| pair.as_rule() == Rule::value);
                 ExprKind::List(values.map(|pair| self.value(pair)).collect())
@@ -445,7 +487,7 @@ impl<'a> Builder<'a> {
         let head = self.ident(self.first(&pair));
         let inner = pair.into_inner();
         match inner.peek().map(|pair| pair.as_rule()) {
-            Some(Rule::open_paren) => ExprKind::Call(head, self.arguments(inner)),
+            Some(Rule::argument | Rule::close_paren) => ExprKind::Call(head, self.arguments(inner)),
             _ => {
                 let path = inner.map(|pair| self.ident(self.first(&pair))).collect();
                 ExprKind::Reference(Reference { head: Head::Ident(head), path })
@@ -457,10 +499,9 @@ impl<'a> Builder<'a> {
         let mut arguments = Vec::new();
         for pair in inner.filter(|pair| pair.as_rule() == Rule::argument) {
             let at = self.first(&pair);
-            let mut inner = pair.into_inner();
-            let named = inner.peek().is_some_and(|pair| pair.as_rule() == Rule::assign);
+            let named = self.tokens.kind(at) == kind::FIELD && self.tokens.kind(at + 1) == kind::ASSIGN;
             let name = named.then(|| self.ident(at));
-            if let Some(value) = inner.find(|pair| pair.as_rule() == Rule::value) {
+            if let Some(value) = pair.into_inner().next() {
                 arguments.push(Argument { name, value: self.value(value) });
             }
         }
@@ -505,8 +546,8 @@ impl<'a> Builder<'a> {
 
     /// An entry of a map, or a field of a record.
     pub(super) fn entry(&mut self, pair: P<'_>) -> Option<Braced> {
+        let key = self.text(self.first(&pair));
         let mut inner = pair.into_inner();
-        let key = self.text(self.first(&inner.next()?));
         let next = inner.next()?;
         let optional = next.as_rule() == Rule::optional;
         let last = inner.last()?;

@@ -86,7 +86,7 @@ impl Around<'_> {
         UNEXPECTED_TOKEN
             .at(self.tokens.span(token), format!("expected {expected}, found {}", self.found(token)))
             .label(format!("expected {expected}"))
-            .help("begin a new line here")
+            .help("begin a new line here, or separate the two with `,`")
     }
 
     fn expected(&self, rules: &[Rule]) -> String {
@@ -94,7 +94,12 @@ impl Around<'_> {
         // Only where nothing else could follow is an operator what is missing.
         for operators in [false, true] {
             for &rule in rules.iter().filter(|&&rule| is_operator(rule) == operators) {
-                let name = if rule == Rule::EOI { self.after } else { describe(rule) };
+                let name = match rule {
+                    Rule::EOI => self.after,
+                    // Where a name may be built, a name is what an author thinks of.
+                    Rule::format if rules.contains(&Rule::name) => continue,
+                    _ => describe(rule),
+                };
                 if !names.contains(&name) {
                     names.push(name);
                 }
@@ -126,7 +131,12 @@ impl Around<'_> {
     /// The place to show: the token, or behind the one before it if that was the last of its line.
     fn place(&self, token: usize) -> Span {
         let span = self.tokens.span(token);
-        let Some(before) = token.checked_sub(1).filter(|_| token > self.start) else { return span };
+        let Some(before) = token.checked_sub(1) else { return span };
+        // What begins a member belongs to its own line; what `=` or `:` asks for, to theirs.
+        let asked = matches!(self.tokens.kind(before), kind::ASSIGN | kind::COLON);
+        if token <= self.start && !asked {
+            return span;
+        }
         let before = self.tokens.span(before);
         let between = self.text.get(before.end as usize..span.start as usize).unwrap_or_default();
         let away = self.tokens.kind(token) == 0 || span.start == span.end || between.contains('\n');
@@ -139,10 +149,13 @@ impl Around<'_> {
         let (found, written) = (self.tokens.kind(at), self.written(at));
         let before = at.checked_sub(1).filter(|&before| before >= self.start);
         let before = before.map_or("", |before| self.written(before));
+        if expects(Rule::member) && is_reserved(found) {
+            return Some(format!("`{written}` is reserved"));
+        }
         if expects(Rule::name) && is_reserved(found) {
             return Some(format!("`{written}` is reserved; choose another name"));
         }
-        if expects(Rule::key) && is_reserved(found) {
+        if expects(Rule::entry) && is_reserved(found) {
             return Some(format!("`{written}` is reserved; write `\"{written}\"`"));
         }
         if expects(Rule::name) && found == kind::STRING && !written.contains('\n') {
@@ -162,8 +175,20 @@ impl Around<'_> {
         if listed && begins_value(found) {
             return Some(format!("write `{before}, {}`", self.first_words(at)));
         }
-        if expects(Rule::compare) && found == kind::ASSIGN {
+        if expects(Rule::operator) && found == kind::ASSIGN {
             return Some("values are compared with `==`".to_owned());
+        }
+        if expects(Rule::open) && self.tokens.kind(at.saturating_sub(1)) == kind::CONTINUE {
+            return Some("`continue` has no name".to_owned());
+        }
+        if found == kind::DURATION && self.tokens.kind(at.saturating_sub(1)) == kind::DURATION {
+            return Some(format!("write `{before}{written}`"));
+        }
+        if found == kind::CLOSE_PAREN && before == "," {
+            return Some("remove the `,` before it".to_owned());
+        }
+        if expects(Rule::open_paren) && !before.is_empty() {
+            return Some(format!("write `{before}()`, with what it takes in the parentheses"));
         }
         if expects(Rule::open) && matches!(found, kind::BREAK | 0) {
             return Some("the `{` of a block stands on the line of its name".to_owned());
@@ -197,6 +222,12 @@ pub(super) fn unknown_declaration(word: &Ident) -> Diagnostic {
 /// `name = value` at the top level.
 pub(super) fn field_outside(name: &Ident) -> Diagnostic {
     let shown = &name.value;
+    if Keyword::parse(shown).is_some() {
+        return UNEXPECTED_TOKEN
+            .at(name.span.after(), "expected a name, found `=`")
+            .label("expected a name")
+            .help(format!("write `{shown} name = …`"));
+    }
     OUTSIDE_A_BLOCK
         .at(name.span, format!("`{shown}` is set outside of any block"))
         .label("a field belongs to a block")
@@ -227,7 +258,7 @@ fn begins_value(kind: u8) -> bool {
 }
 
 fn is_operator(rule: Rule) -> bool {
-    matches!(rule, Rule::or | Rule::and | Rule::not | Rule::compare | Rule::plus | Rule::bar | Rule::optional)
+    matches!(rule, Rule::operator | Rule::bar | Rule::optional)
 }
 
 /// What an author would have typed for a rule.
@@ -253,11 +284,7 @@ fn describe(rule: Rule) -> &'static str {
         Rule::close_list => "`]`",
         Rule::close_hole => "`}`",
         Rule::optional => "`?`",
-        Rule::or => "`or`",
-        Rule::and => "`and`",
-        Rule::not => "`not`",
-        Rule::compare => "a comparison",
-        Rule::plus => "`+`",
+        Rule::operator => "an operator",
         Rule::block
         | Rule::head
         | Rule::param
@@ -275,23 +302,17 @@ fn describe(rule: Rule) -> &'static str {
         Rule::weight => "`weight`",
         Rule::default => "`default`",
         Rule::parameter => "a name",
-        Rule::argument | Rule::arguments => "an argument",
+        Rule::argument | Rule::given => "an argument",
         Rule::value
-        | Rule::any
-        | Rule::all
-        | Rule::maybe
-        | Rule::comparison
-        | Rule::sum
         | Rule::operand
-        | Rule::scalar
-        | Rule::term
+        | Rule::atom
         | Rule::list
         | Rule::braces
         | Rule::group
         | Rule::format
         | Rule::chunk
         | Rule::hole => "a value",
-        Rule::entry | Rule::key | Rule::record_field => "a key",
+        Rule::entry | Rule::record_field => "a key",
         Rule::type_of | Rule::single | Rule::type_term | Rule::type_text | Rule::type_list | Rule::record => {
             "a type"
         }

@@ -88,6 +88,8 @@ pub(super) struct Lexer<'a> {
     pub(super) plain_until: usize,
     /// Whether a long string that never ends has been cut already.
     pub(super) cut: bool,
+    /// Where a string that never ends has swallowed closing brackets.
+    pub(super) swallowed: Option<usize>,
     /// Whether the nesting limit has been reported.
     pub(super) deep: bool,
     /// Where the current line starts.
@@ -125,6 +127,7 @@ impl<'a> Lexer<'a> {
             hole: None,
             plain_until: 0,
             cut: false,
+            swallowed: None,
             deep: false,
             line_start: start,
             indent: 0,
@@ -233,9 +236,7 @@ impl<'a> Lexer<'a> {
             let before = self.kinds.last().copied();
             let separates = self.frames.last().is_none_or(|frame| frame.kind == kind::OPEN_BRACE);
             if separates && before.is_some_and(|kind| !blank_after(kind)) && !blank_before(kind) {
-                let (_, end) = self.places.last().copied().unwrap_or_default();
-                self.kinds.push(kind::BREAK);
-                self.places.push((end, end));
+                self.push_break();
             }
         }
         if self.fresh {
@@ -247,6 +248,15 @@ impl<'a> Lexer<'a> {
         }
         self.kinds.push(kind);
         self.places.push((offset(start), offset(end)));
+    }
+
+    /// Adds a line break that separates.
+    fn push_break(&mut self) {
+        if self.frames.len() <= NESTING_LIMIT {
+            let (_, end) = self.places.last().copied().unwrap_or_default();
+            self.kinds.push(kind::BREAK);
+            self.places.push((end, end));
+        }
     }
 
     /// Notes that the last token holds a finding.
@@ -344,8 +354,13 @@ impl<'a> Lexer<'a> {
                     .label("too long"),
             );
         }
-        if self.recovering && self.fresh {
-            self.recover_before_word(start, end);
+        if self.fresh {
+            if self.recovering {
+                self.recover_before_word(start, end);
+            }
+            if self.kinds.last() == Some(&kind::ASSIGN) && self.begins_member(start, end) {
+                self.push_break();
+            }
         }
         self.push(word_kind(word), start, end);
     }
@@ -367,10 +382,15 @@ impl<'a> Lexer<'a> {
 
     /// What begins no token is reported and left out; the tokens around it are read as if it were blank.
     fn stray(&mut self) {
-        let stray = stray::at(self.text, self.at);
-        let finding = stray.finding(self.file, self.text, self.at);
-        self.at = if stray.comment { self.line_end(self.at) } else { self.at + stray.length };
+        let start = self.at;
+        let stray = stray::at(&self.text[..self.line_end(start)], start);
+        let finding = stray.finding(self.file, self.text, start);
+        self.at = if stray.comment { self.line_end(start) } else { start + stray.length };
         self.report(finding);
+        if stray.string {
+            self.push(kind::STRING, start, self.at);
+            self.mark_broken();
+        }
     }
 }
 

@@ -101,6 +101,7 @@ pub static CODES: &[&Code] = &[
     &errors::UNKNOWN_DECLARATION,
     &errors::OUTSIDE_A_BLOCK,
     &build::MAP_OR_RECORD,
+    &build::CHAINED_COMPARISON,
     &build::EDGE_CLAUSE,
     &build::WEIGHT,
     &lexer::TOO_MANY_FINDINGS,

@@ -46,7 +46,10 @@ pub(super) fn classify(text: &str) -> Result<u8, Problem> {
         };
     }
     if !text.bytes().any(|b| b.is_ascii_alphabetic()) {
-        let help = if text.matches('.').count() > 1 {
+        let plain = text.trim_start_matches('0');
+        let help = if plain.len() < text.len() && is_number(plain) {
+            format!("write `{}`", shown(plain))
+        } else if text.matches('.').count() > 1 {
             format!("a version goes in quotes: `\"{}\"`", shown(text))
         } else {
             "numbers are written `3`, `1_000`, `-0.5` or `1e-3`".to_owned()
@@ -115,7 +118,7 @@ fn read_duration(text: &str) -> Result<u64, Problem> {
         next = position + 1;
         let value = count.replace('_', "").parse::<u64>().ok().and_then(|n| n.checked_mul(UNITS[position].1));
         let Some(sum) = value.and_then(|value| total.checked_add(value)) else {
-            return Err(problem(kind::DURATION, format!("`{name}` is too long"), None));
+            return Err(problem(kind::DURATION, format!("`{name}` is too long a time"), None));
         };
         total = sum;
         rest = after;

@@ -10,7 +10,9 @@ use pest::iterators::Pairs;
 use crate::diag::Diagnostic;
 use crate::source::Spanned;
 
-use super::ast::{Ast, Block, Body, Broken, Expr, ExprKind, Field, For, Ident, Item, Member, Name, Template};
+use super::ast::{
+    Ast, Block, Body, Broken, Expr, ExprKind, Field, For, Ident, Item, Let, Member, Name, Template,
+};
 use super::build::{Braced, Builder};
 use super::errors::{self, AFTER_ELEMENT, AFTER_ENTRY, AFTER_HEAD, AFTER_MEMBER, Around, Failure};
 use super::lexer::{Lexed, offset, word_end};
@@ -50,7 +52,7 @@ pub(super) fn file(text: &str, lexed: &Lexed) -> (Ast, Vec<Diagnostic>) {
     let trouble = lexed.findings.iter().map(|finding| finding.span.start).collect();
     let mut parser = Parser { builder, tokens: &lexed.tokens, trouble };
     let mut ast = Ast::default();
-    for cut in split::members(&lexed.tokens, 0, lexed.tokens.len()) {
+    for cut in parser.cuts(0, lexed.tokens.len()) {
         ast.items.extend(parser.top(cut));
     }
     (ast, parser.builder.findings)
@@ -100,10 +102,37 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// The members between two tokens. A body that opens on a line of its own is put to the head above it.
+    fn cuts(&mut self, start: usize, end: usize) -> Vec<Cut> {
+        let mut cuts = split::members(self.tokens, start, end);
+        let tokens = self.tokens;
+        let parted = |head: &Cut, body: &Cut| {
+            let first = tokens.kind(head.start);
+            let takes_body = split::names_a_block(first) || matches!(first, kind::FOR | kind::TEMPLATE);
+            takes_body && head.body.is_none() && body.body == Some(body.start)
+        };
+        if cuts.windows(2).any(|pair| parted(&pair[0], &pair[1])) {
+            let mut whole: Vec<Cut> = Vec::with_capacity(cuts.len());
+            for cut in cuts {
+                match whole.last_mut() {
+                    Some(head) if parted(head, &cut) => {
+                        let failure = Failure { at: head.end, expected: vec![Rule::open] };
+                        let (start, end) = (head.start, head.end);
+                        *head = Cut { end: cut.end, body: cut.body, ..*head };
+                        self.fail(start, end, AFTER_MEMBER, &failure);
+                    }
+                    _ => whole.push(cut),
+                }
+            }
+            cuts = whole;
+        }
+        cuts
+    }
+
     /// What is between the braces of `cut`.
     fn body(&mut self, cut: Cut, level: Level) -> Body {
         let Some(open) = cut.body else { return Body::default() };
-        let cuts = split::members(self.tokens, open + 1, cut.end - 1);
+        let cuts = self.cuts(open + 1, cut.end - 1);
         let members = cuts.into_iter().map(|cut| self.member(cut, level)).collect();
         Body { members, span: self.builder.range(open, cut.end) }
     }
@@ -118,7 +147,7 @@ impl<'a> Parser<'a> {
             kind::FOR => self.unroll(cut, level.inside()),
             kind::TEMPLATE => self.template(cut, level.inside()),
             kind::PARAM => self.param(cut, level),
-            kind::LET => self.whole(Rule::one_constant, cut),
+            kind::LET => self.constant(cut, level),
             kind::USE => self.whole(Rule::one_apply, cut),
             kind::IMPORT => self.whole(Rule::one_import, cut),
             kind::NODE => self.whole(Rule::one_edge, cut),
@@ -163,6 +192,7 @@ impl<'a> Parser<'a> {
             return self.whole(Rule::one_block, cut);
         }
         if cut.end - cut.start <= WHOLE
+            && !cut.body.is_some_and(|body| self.tokens.kind(body - 1) == kind::BREAK)
             && let Ok(member) = self.try_whole(Rule::one_block, cut)
         {
             return member;
@@ -181,13 +211,13 @@ impl<'a> Parser<'a> {
         };
         let body = self.body(cut, level);
         match (self.builder.keyword(cut.start), name) {
-            (Some(keyword), Some(name)) => Member::Item(Item::Block(Block {
+            (Some(keyword), Some(name)) => Member::Item(Item::Block(Box::new(Block {
                 doc: self.builder.doc(cut.start),
                 keyword,
                 name,
                 body,
                 span: self.builder.range(cut.start, cut.end),
-            })),
+            }))),
             _ => self.broken(cut),
         }
     }
@@ -201,7 +231,7 @@ impl<'a> Parser<'a> {
         let body = self.body(cut, level);
         match head {
             Some((variable, list)) if cut.body.is_some() => {
-                Member::Item(Item::For(For { variable, list, body, span }))
+                Member::Item(Item::For(Box::new(For { variable, list, body, span })))
             }
             _ => self.broken(cut),
         }
@@ -215,10 +245,20 @@ impl<'a> Parser<'a> {
         match head {
             Some((name, arguments)) if cut.body.is_some() => {
                 let doc = self.builder.doc(cut.start);
-                Member::Item(Item::Template(Template { doc, name, arguments, body, span }))
+                Member::Item(Item::Template(Box::new(Template { doc, name, arguments, body, span })))
             }
             _ => self.broken(cut),
         }
+    }
+
+    fn constant(&mut self, cut: Cut, level: Level) -> Member {
+        let assigned = cut.end > cut.start + 2 && self.tokens.kind(cut.start + 1) == kind::FIELD;
+        if !assigned {
+            return self.whole(Rule::one_constant, cut);
+        }
+        let value = self.value(cut.start + 3, cut.end, AFTER_MEMBER, level);
+        let span = self.builder.range(cut.start, cut.end);
+        Member::Item(Item::Let(Box::new(Let { name: self.builder.ident(cut.start + 1), value, span })))
     }
 
     fn param(&mut self, cut: Cut, level: Level) -> Member {
@@ -364,7 +404,10 @@ impl<'a> Parser<'a> {
 
     /// What stands before the body of `cut`; `None` once its error is reported.
     fn head(&mut self, rule: Rule, cut: Cut) -> Option<Pairs<'a, Rule>> {
-        let end = cut.body.unwrap_or(cut.end);
+        let mut end = cut.body.unwrap_or(cut.end);
+        if self.tokens.kind(end - 1) == kind::BREAK {
+            end -= 1;
+        }
         let failure = match self.parse(rule, cut.start, end) {
             Ok(_) if cut.body.is_none() => Failure { at: cut.end, expected: vec![Rule::open] },
             Ok(pairs) => return Some(pairs),

@@ -57,7 +57,9 @@ fn member(kinds: &[u8], start: usize, joined: bool) -> Cut {
             if body && (over || named) {
                 return Cut { start, end: at + 1, body: Some(open), joined };
             }
-        } else if depth == 0 && matches!(byte, kind::BREAK | kind::COMMA) {
+        } else if depth == 0
+            && (matches!(byte, kind::BREAK | kind::COMMA) || begins_another(kinds, start, at))
+        {
             return Cut { start, end: at, body: None, joined };
         }
         at += 1;
@@ -115,8 +117,19 @@ fn closes(kind: u8) -> bool {
     )
 }
 
+/// Whether the token, inside a field and outside brackets, is the name of the next field: one that nothing
+/// separates from the value before.
+fn begins_another(kinds: &[u8], start: usize, at: usize) -> bool {
+    kinds[start] == kind::FIELD
+        && kinds[at] == kind::FIELD
+        && at > start + 2
+        && (closes(kinds[at - 1])
+            || is_word(kinds[at - 1]) && kinds[at - 1] != kind::FIELD
+            || matches!(kinds[at - 1], kind::STRING | kind::NUMBER | kind::DURATION | kind::BOOLEAN))
+}
+
 /// Whether a member that begins so has one pair of braces at most, its body.
-fn names_a_block(kind: u8) -> bool {
+pub(super) fn names_a_block(kind: u8) -> bool {
     matches!(
         kind,
         kind::PLAN | kind::CONTINUE | kind::TASK | kind::VERIFY | kind::BLOCK | kind::GROUP | kind::QUESTION

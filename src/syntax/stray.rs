@@ -38,16 +38,25 @@ pub(super) struct Stray {
     pub length: usize,
     /// Whether the rest of the line was meant as a comment.
     pub comment: bool,
+    /// Whether it was meant as a string: in quotes, but in others.
+    pub string: bool,
 }
 
 /// What stands at `at`, where no token begins.
 pub(super) fn at(text: &str, at: usize) -> Stray {
     let rest = &text[at..];
     let comment = rest.starts_with("//") || rest.starts_with("/*");
-    let Some(first) = rest.chars().next() else { return Stray { length: 1, comment } };
+    let Some(first) = rest.chars().next() else { return Stray { length: 1, comment, string: false } };
+    if let '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{2018}' | '\u{2019}' = first {
+        let quotes = ['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}', '"', '\''];
+        let behind = first.len_utf8();
+        if let Some((inside, quote)) = rest[behind..].char_indices().find(|(_, c)| quotes.contains(c)) {
+            return Stray { length: behind + inside + quote.len_utf8(), comment, string: true };
+        }
+    }
     let same = |c: char| if seen(first) && !first.is_ascii() { seen(c) && !c.is_ascii() } else { c == first };
     let length = rest.chars().take_while(|&c| same(c)).map(char::len_utf8).sum();
-    Stray { length, comment }
+    Stray { length, comment, string: false }
 }
 
 impl Stray {
@@ -57,9 +66,18 @@ impl Stray {
         let span = Span::new(file, at, at + self.length);
         let single = run.chars().nth(1).is_none();
         let name_before = text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        let found = |help: &str| unexpected(span, first).help(help);
+        let found = |help: &str| {
+            let finding = UNEXPECTED_CHARACTER.at(span, format!("unexpected `{}`", cut(run, 10)));
+            finding.label("begins nothing").help(help)
+        };
         if self.comment {
-            return found("comments start with `#`");
+            let span = Span::new(file, at, at + 2);
+            let finding = UNEXPECTED_CHARACTER.at(span, format!("unexpected `{}`", &text[at..at + 2]));
+            return finding.label("begins nothing").help("comments start with `#`");
+        }
+        if self.string {
+            let span = Span::new(file, at, at + first.len_utf8());
+            return unexpected(span, first).label("not a quote").help("strings are written in `\"` or `'`");
         }
         match run {
             "-" if name_before => {
@@ -80,7 +98,7 @@ impl Stray {
         match ALIKE.iter().find(|(alike, _)| *alike == first) {
             Some((_, meant)) => finding.help(format!("write `{meant}`")),
             None if seen(first) && name_before && first.is_alphanumeric() => {
-                finding.help("names are made of `A-Z a-z 0-9 _ -`")
+                finding.label("cannot be in a name").help("names are made of `A-Z a-z 0-9 _ -`")
             }
             None if first.is_whitespace() && single => finding.help("write a plain blank"),
             None if !seen(first) => finding.help("remove it"),

@@ -78,6 +78,7 @@ impl Lexer<'_> {
                 return;
             }
             self.unclosed_string(start, long);
+            self.swallow(start);
             if long && let Some(cut) = self.cut_string(inside) {
                 self.at = cut;
             }
@@ -156,6 +157,13 @@ impl Lexer<'_> {
                 .label("opened here")
                 .help(help),
         );
+    }
+
+    /// Remembers that a string without end, from `start` to here, hides brackets that close others.
+    fn swallow(&mut self, start: usize) {
+        if self.bytes[start..self.at].iter().any(|b| matches!(b, b'}' | b']' | b')')) {
+            self.swallowed = Some(start);
+        }
     }
 
     /// Where the text goes on behind a long string that never ends: at the first line that begins like a
@@ -323,6 +331,7 @@ impl Lexer<'_> {
             return self.abandon_expression();
         }
         self.unclosed_string(frame.start as usize + 1, frame.long);
+        self.swallow(frame.start as usize);
         if frame.long
             && let Some(cut) = self.cut_string(frame.start as usize + 4)
         {

@@ -62,7 +62,7 @@ pub(crate) mod kind {
     /// A whole string, its quotes included.
     pub const STRING: u8 = b's';
     /// A number.
-    pub const NUMBER: u8 = b'd';
+    pub const NUMBER: u8 = b'r';
     /// A duration.
     pub const DURATION: u8 = b'u';
     /// `==`, `!=`, `<`, `<=`, `>`, `>=`.
