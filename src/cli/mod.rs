@@ -2,14 +2,19 @@
 //!
 //! One command, one file. Unaware of rules and wording: commands ask a layer and print what it says.
 
+mod check;
 mod completions;
 mod evidence;
 mod explain;
 mod gc;
+mod init;
 mod logs;
+mod params;
+mod plans;
 mod reference;
 mod run;
 mod runs;
+mod show;
 mod state;
 mod status;
 mod stop;
@@ -42,6 +47,10 @@ struct Cli {
 /// The commands. A new one is a variant here, an arm in [`Command::run`], and a file.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Check(check::Arguments),
+    Show(show::Arguments),
+    Params(params::Arguments),
+    Init(init::Arguments),
     Run(Box<run::Arguments>),
     Runs(runs::Arguments),
     Status(status::Arguments),
@@ -57,6 +66,10 @@ enum Command {
 impl Command {
     fn run(self) -> Answer {
         match self {
+            Self::Check(arguments) => check::run(&arguments),
+            Self::Show(arguments) => show::run(&arguments),
+            Self::Params(arguments) => params::run(&arguments),
+            Self::Init(arguments) => init::run(&arguments),
             Self::Run(arguments) => run::run(&arguments),
             Self::Runs(arguments) => runs::run(&arguments),
             Self::Status(arguments) => status::run(&arguments),
