@@ -23,6 +23,7 @@ pub mod ir;
 pub mod event;
 pub mod history;
 pub mod syntax;
+pub mod fmt;
 pub mod load;
 pub mod lower;
 pub mod validate;

@@ -67,6 +67,9 @@ pub(super) enum Braced {
 
 type P<'t> = Pair<'t, Rule>;
 
+/// The arguments that a template takes, each with its default.
+type Parameters = Vec<(Ident, Option<Expr>)>;
+
 /// The operands and operators of one value.
 type Operands<'t> = Peekable<Pairs<'t, Rule>>;
 
@@ -234,10 +237,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The name and the arguments of a template.
-    pub(super) fn template_head(
-        &mut self,
-        inner: &mut Pairs<'_, Rule>,
-    ) -> Option<(Ident, Vec<(Ident, Option<Expr>)>)> {
+    pub(super) fn template_head(&mut self, inner: &mut Pairs<'_, Rule>) -> Option<(Ident, Parameters)> {
         let name = self.ident(self.first(&inner.next()?));
         let mut arguments = Vec::new();
         for pair in inner {
@@ -294,7 +294,7 @@ impl<'a> Builder<'a> {
                     let weight = self.weight(at + 1);
                     std::mem::replace(&mut edge.weight, weight).is_some()
                 }
-                Rule::default => std::mem::replace(&mut edge.default, Some(here)).is_some(),
+                Rule::default => edge.default.replace(here).is_some(),
                 _ => false,
             };
             if twice {

@@ -19,6 +19,8 @@ mod strings;
 mod stray;
 mod tokens;
 
+pub(crate) use tokens::{Tokens, kind};
+
 /// What [`parse`] makes of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Parsed {
@@ -47,6 +49,11 @@ pub fn parse(sources: &Sources, file: FileId) -> Parsed {
         diagnostics.push(finding);
     }
     Parsed { ast, comments: lexed.comments, diagnostics }
+}
+
+/// The tokens of one text of `sources`.
+pub(crate) fn tokens(sources: &Sources, file: FileId) -> Tokens {
+    lexer::lex(sources.get(file).text(), file).tokens
 }
 
 /// Cuts off what nobody would read.

@@ -192,7 +192,7 @@ impl<'a> Parser<'a> {
             return self.whole(Rule::one_block, cut);
         }
         if cut.end - cut.start <= WHOLE
-            && !cut.body.is_some_and(|body| self.tokens.kind(body - 1) == kind::BREAK)
+            && cut.body.is_none_or(|body| self.tokens.kind(body - 1) != kind::BREAK)
             && let Ok(member) = self.try_whole(Rule::one_block, cut)
         {
             return member;

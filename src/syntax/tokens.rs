@@ -83,7 +83,9 @@ pub(crate) mod kind {
     pub const BREAK: u8 = b';';
     /// `->`.
     pub const ARROW: u8 = b'-';
-    // These stand for themselves, and so do `.` and `?`.
+    // These stand for themselves.
+    pub const DOT: u8 = b'.';
+    pub const OPTIONAL: u8 = b'?';
     pub const ASSIGN: u8 = b'=';
     pub const COLON: u8 = b':';
     pub const COMMA: u8 = b',';
