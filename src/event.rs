@@ -496,8 +496,11 @@ pub struct VerifierEnded {
     /// The task, for a check inside a task.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub task: Option<Text>,
-    /// The verifier.
+    /// The verifier: the name of its block.
     pub verifier: Text,
+    /// What it is: `run`, `file`, or what an embedder calls it. Empty where nobody could say.
+    #[serde(skip_serializing_if = "Text::is_empty", default)]
+    pub identity: Text,
     /// Whether it accepted.
     pub pass: bool,
     /// How it failed (EXECUTION §9).

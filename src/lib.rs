@@ -31,6 +31,7 @@ pub mod compile;
 pub mod exec;
 pub mod clock;
 pub mod runner;
+pub mod verifiers;
 pub mod workspace;
 pub mod store;
 pub mod report;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use plan::exec::ports::{AttemptPaths, Ended, How, Process, Runner, Start};
+use plan::exec::ports::{AttemptPaths, Ended, How, NotStarted, Process, Runner, Start};
 use plan::runner::Local;
 use plan::source::Text;
 
@@ -42,6 +42,7 @@ impl Bench {
                 result: self.root.join("result"),
             },
             token: format!("token-{name}-{}", std::process::id()).into(),
+            within: Some("run-token".into()),
         }
     }
 
@@ -135,7 +136,10 @@ fn the_environment_is_the_operators_but_for_ours() {
             ("KEPT".into(), "kept".into()),
         ]);
         finish(bench.start("a", "echo \"$OWN $KEPT ${SECRET-none} ${PLAN_TASK-none} $PLAN_TOKEN\"")).await;
-        assert_eq!(bench.out("a"), format!("own kept none none outer:token-a-{}\n", std::process::id()));
+        assert_eq!(
+            bench.out("a"),
+            format!("own kept none none outer:run-token:token-a-{}\n", std::process::id())
+        );
     });
 }
 
@@ -144,13 +148,17 @@ fn what_cannot_start_says_why() {
     let bench = Bench::new();
     std::fs::write(bench.root.join("data"), "no program").unwrap();
     let problem = |argv: &[&str]| run(async { bench.local.start(&bench.what("a", argv)).err().unwrap() });
+    let missing = |argv: &[&str]| problem(argv).missing;
+    let problem = |argv: &[&str]| problem(argv).why;
+    assert!(missing(&["no-such-program-here"]) && missing(&["./none"]) && !missing(&["./data"]));
     assert_eq!(problem(&["no-such-program-here"]), "no program `no-such-program-here` on the `PATH`");
     assert!(problem(&["./data"]).starts_with("cannot start `./data`: Permission denied"));
     assert!(problem(&["./none"]).starts_with("cannot start `./none`: No such file"));
     assert!(problem(&[]).contains("no program"));
     let mut elsewhere = bench.what("a", &["sh", "-c", ":"]);
     elsewhere.cwd = bench.root.join("missing");
-    let problem = run(async { bench.local.start(&elsewhere).err().unwrap() });
+    let NotStarted { missing, why: problem } = run(async { bench.local.start(&elsewhere).err().unwrap() });
+    assert!(!missing, "the program is there");
     assert!(problem.starts_with("cannot start `sh`: no directory"), "{problem}");
 }
 
@@ -333,6 +341,6 @@ fn the_streams_directory_may_be_missing() {
     let bench = Bench::new();
     let mut start = bench.what("a", &["sh", "-c", ":"]);
     start.paths.stdout = Utf8Path::new("/nonexistent/a.out").to_owned();
-    let problem = run(async { bench.local.start(&start).err().unwrap() });
+    let problem = run(async { bench.local.start(&start).err().unwrap().why });
     assert!(problem.starts_with("cannot open `/nonexistent/a.out`"), "{problem}");
 }

@@ -1,5 +1,6 @@
 //! The store and the reports behind the ports of `exec`, for one sitting of a run.
 
+use std::fs::File;
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
 
@@ -9,13 +10,14 @@ use super::say;
 use crate::event::{Body, Event, FileSet};
 use crate::exec::ports::{
     AttemptPaths, Files, Fingerprints, Log, LogFailed, Notice, Post, Reporter, Request, Source, Staged,
-    Staging,
+    Staging, Unopened,
 };
 use crate::history::History;
 use crate::ir::Millis;
 use crate::report::people::People;
 use crate::source::Text;
 use crate::store::capture::Store;
+use crate::store::confine::{Refused, Root};
 use crate::store::control::{self, Pending, Requests, Told};
 use crate::store::inputs::Inputs;
 use crate::store::log::{self, Writer};
@@ -101,6 +103,13 @@ impl RunFiles {
         Self { run, store, inputs, staging, logs: OnceLock::new() }
     }
 
+    fn make_logs(&self) {
+        self.logs.get_or_init(|| {
+            // Where this fails, opening a stream in it does, and says so.
+            let _ = self.run.make_logs();
+        });
+    }
+
     /// What was captured.
     pub(super) fn store(&self) -> &Store {
         &self.store
@@ -109,10 +118,7 @@ impl RunFiles {
 
 impl Files for RunFiles {
     fn attempt(&self, attempt: u32) -> AttemptPaths {
-        self.logs.get_or_init(|| {
-            // Where this fails, opening a stream in it does, and says so.
-            let _ = self.run.make_logs();
-        });
+        self.make_logs();
         AttemptPaths {
             stdout: self.run.stdout(attempt),
             stderr: self.run.stderr(attempt),
@@ -149,6 +155,25 @@ impl Files for RunFiles {
 
     fn read(&self, set: &FileSet, path: &str) -> Result<Vec<u8>, String> {
         self.store.read(set, path)
+    }
+
+    fn captured(&self, set: &FileSet, path: &str) -> Result<File, String> {
+        self.store.captured(set, path)
+    }
+
+    fn open(&self, root: &Utf8Path, path: &str) -> Result<File, Unopened> {
+        let root = Root::open(root).map_err(|error| Unopened::Failed(format!("cannot be read: {error}")))?;
+        root.file(path).map_err(|refused| match refused {
+            Refused::Missing => Unopened::Missing,
+            Refused::Io(_) => Unopened::Failed(refused.to_string()),
+            Refused::Link | Refused::Leaves | Refused::NotAFile => Unopened::Refused(refused.to_string()),
+        })
+    }
+
+    fn verification(&self, name: &str) -> AttemptPaths {
+        self.make_logs();
+        let [stdout, stderr, result] = self.run.verification(name);
+        AttemptPaths { stdout, stderr, result }
     }
 }
 

@@ -3,7 +3,7 @@
 //! The middle is pure: [`scheduler::Scheduler`] folds events and says what is owed. Around it the driver
 //! turns actions into work through the [`ports`], and its results into events.
 pub mod admission;
-mod attempt;
+pub mod attempt;
 mod budget;
 mod conditions;
 mod decimal;

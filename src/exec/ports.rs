@@ -4,16 +4,19 @@
 //! and tests put stubs there. Unaware of tokio: a future is a plain boxed one, and whatever happens
 //! elsewhere is posted as a [`Notice`].
 
+use std::fs::File;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::event::{Body, Event, FileSet, Raw};
+use crate::event::{Body, Event, FileSet, Raw, VerifierMode};
 use crate::history::History;
-use crate::ir::Millis;
+use crate::ir::{self, Millis};
 use crate::source::Text;
+
+pub use super::attempt::verify::{Call, Command, NotRun, Printed, Ran, Work};
 
 /// Everything that a run needs from outside.
 pub struct Ports {
@@ -151,10 +154,36 @@ pub trait Files: Send + Sync {
     /// # Errors
     /// If it is missing or does not have its digest.
     fn read(&self, set: &FileSet, path: &str) -> Result<Vec<u8>, String>;
+
+    /// Opens the captured content of one path of a set, once all of it has been held against its digest.
+    ///
+    /// # Errors
+    /// If it is missing or does not have its digest.
+    fn captured(&self, set: &FileSet, path: &str) -> Result<File, String>;
+
+    /// Opens a file beneath `root` as capture would: a regular one, with no symbolic link in any component.
+    ///
+    /// # Errors
+    /// If none counts.
+    fn open(&self, root: &Utf8Path, path: &str) -> Result<File, Unopened>;
+
+    /// The paths of a verifier's streams and result, by a name of its own. Creates nothing.
+    fn verification(&self, name: &str) -> AttemptPaths;
+}
+
+/// Why a file cannot be looked at. Each clause goes after the path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unopened {
+    /// Nothing is there.
+    Missing,
+    /// What is there does not count: a link, a directory, a pipe, a path that leaves its root.
+    Refused(String),
+    /// It cannot be read.
+    Failed(String),
 }
 
 /// Where an attempt's streams and result are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AttemptPaths {
     /// Standard output.
     pub stdout: Utf8PathBuf,
@@ -193,7 +222,7 @@ pub trait Runner: Send + Sync {
     ///
     /// # Errors
     /// If it cannot be started: transport (EXECUTION §5).
-    fn start(&self, start: &Start) -> Result<Box<dyn Process>, String>;
+    fn start(&self, start: &Start) -> Result<Box<dyn Process>, NotStarted>;
 
     /// Ends what attempts with these tokens left running when their executor died (EXECUTION §12):
     /// terminates, then kills after the grace.
@@ -202,8 +231,23 @@ pub trait Runner: Send + Sync {
     }
 }
 
+/// Why a process could not be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotStarted {
+    /// Whether there is no such program.
+    pub missing: bool,
+    /// Why, as one clause.
+    pub why: String,
+}
+
+impl std::fmt::Display for NotStarted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
 /// What to start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Start {
     /// The task, `task[element]` for an instance.
     pub task: Text,
@@ -225,6 +269,8 @@ pub struct Start {
     pub paths: AttemptPaths,
     /// The random token that marks its processes.
     pub token: Text,
+    /// A token that marks them besides: whoever sweeps that one ends these too.
+    pub within: Option<Text>,
 }
 
 /// A process that was started.
@@ -312,4 +358,66 @@ pub trait Reporter: Send {
 
     /// Time passed without an event; the driver calls this about ten times a second while attempts run.
     fn tick(&mut self, _history: &History, _now: Millis) {}
+}
+
+/// Checks finished work (EXECUTION §9): an identity, and one operation.
+///
+/// The framework makes it fail closed, not its author. Only the framework can call one, since nobody else
+/// can make a [`Call`]; it does so on a thread and in a runtime of its own, so that a verifier may block,
+/// hang or panic. Passing takes an [`Outcome`] that says so, in time: whatever else happens is a failing
+/// verdict.
+pub trait Verifier: Send + Sync {
+    /// What it is, for the record: `run`, `file`, or an embedder's own name and version.
+    fn identity(&self) -> Text;
+
+    /// Looks at the work. What it needs from outside, processes first of all, it asks of `call`, so that
+    /// nothing of it outlives its verdict.
+    fn verify<'a>(&'a self, call: &'a Call) -> Boxed<'a, Outcome>;
+}
+
+/// What a verifier says. There is no third thing to say, and nothing turns an `Err` into one of these:
+/// whoever has one has to write down which of the two it means.
+#[must_use]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The work holds.
+    Pass {
+        /// One line for people; may be empty.
+        detail: Text,
+    },
+    /// It does not, or nobody can say.
+    Fail {
+        /// How it failed.
+        mode: VerifierMode,
+        /// One line for people.
+        detail: Text,
+    },
+}
+
+impl Outcome {
+    /// The work holds.
+    pub fn pass(detail: impl Into<Text>) -> Self {
+        Self::Pass { detail: detail.into() }
+    }
+
+    /// It was looked at, and does not hold.
+    pub fn rejected(detail: impl Into<Text>) -> Self {
+        Self::Fail { mode: VerifierMode::Rejected, detail: detail.into() }
+    }
+
+    /// The verifier itself failed.
+    pub fn error(detail: impl Into<Text>) -> Self {
+        Self::Fail { mode: VerifierMode::Error, detail: detail.into() }
+    }
+
+    /// What is needed to look at it is not there.
+    pub fn missing(detail: impl Into<Text>) -> Self {
+        Self::Fail { mode: VerifierMode::Missing, detail: detail.into() }
+    }
+}
+
+/// Who checks what a `verify` block says.
+pub trait Verifiers: Send + Sync {
+    /// The verifier for this block. None makes a failing verdict, `missing`.
+    fn find(&self, check: &ir::Verify) -> Option<Arc<dyn Verifier>>;
 }

@@ -1,6 +1,8 @@
 //! What each kind of task carries (LANGUAGE §4, §7, §13).
 
-use super::{Condition, Millis, Task, TaskId};
+use camino::Utf8Path;
+
+use super::{Condition, Millis, Shell, Task, TaskId};
 use crate::source::{Span, Spanned, Text};
 
 /// The kind of a task, with that kind's fields.
@@ -51,6 +53,29 @@ pub enum Run {
     Shell(Text),
     /// One program with its arguments.
     List(Vec<Arg>),
+}
+
+impl Run {
+    /// The program and its arguments, with files of the pack below `pack`.
+    #[must_use]
+    pub fn argv(&self, shell: Shell, pack: &Utf8Path) -> Vec<String> {
+        match self {
+            Self::Shell(text) => {
+                shell.argv().iter().copied().chain([text.as_str()]).map(str::to_owned).collect()
+            }
+            Self::List(args) => args.iter().map(|arg| arg.resolve(pack)).collect(),
+        }
+    }
+}
+
+impl Arg {
+    /// The argument, a file of the pack below `pack`.
+    fn resolve(&self, pack: &Utf8Path) -> String {
+        match self {
+            Self::Text(text) => text.to_string(),
+            Self::Pack(path) => pack.join(path.as_str()).into_string(),
+        }
+    }
 }
 
 /// One element of a `run` list.

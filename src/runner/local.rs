@@ -21,7 +21,7 @@ use tokio::io::unix::AsyncFd;
 use super::proc::TOKEN;
 use super::program::Programs;
 use super::tree::{self, Root, Trees};
-use crate::exec::ports::{Boxed, Ended, How, Process, Runner, Start};
+use crate::exec::ports::{Boxed, Ended, How, NotStarted, Process, Runner, Start};
 use crate::ir::Millis;
 use crate::source::Text;
 
@@ -61,13 +61,12 @@ impl Local {
         own.or_else(base).unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"))
     }
 
-    fn spawn(&self, start: &Start) -> Result<Pid, String> {
+    fn spawn(&self, start: &Start) -> Result<Pid, NotStarted> {
         let name = start.argv.first().map_or("", String::as_str);
-        let program = self.programs.find(name, self.search_path(start), start.cwd.as_std_path())?;
-        let token = match &self.chain {
-            Some(chain) => format!("{chain}:{}", start.token),
-            None => start.token.to_string(),
-        };
+        let program = self.programs.find(name, self.search_path(start), start.cwd.as_std_path());
+        let program = program.map_err(|why| NotStarted { missing: true, why })?;
+        let outer = [self.chain.as_deref(), start.within.as_deref()];
+        let tokens: Vec<&str> = outer.into_iter().flatten().chain([start.token.as_str()]).collect();
         let mut command = Command::new(program);
         command.arg0(name).args(&start.argv[1..]).current_dir(&start.cwd).process_group(0);
         command.env_clear();
@@ -77,12 +76,12 @@ impl Local {
             }
         }
         command.envs(start.env.iter().map(|(name, value)| (name.as_str(), value)));
-        command.env(TOKEN, token);
+        command.env(TOKEN, tokens.join(":"));
         command.stdin(Stdio::null());
         command.stdout(stream(&start.paths.stdout)?).stderr(stream(&start.paths.stderr)?);
         let child = command.spawn().map_err(|error| cannot_start(start, name, &error))?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        pid.ok_or_else(|| format!("cannot start `{name}`: it has no process number"))
+        pid.ok_or_else(|| failed(format!("cannot start `{name}`: it has no process number")))
     }
 }
 
@@ -91,21 +90,27 @@ fn awaitable(handle: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(handle, tokio::io::Interest::READABLE)
 }
 
-fn stream(path: &Utf8Path) -> Result<File, String> {
+fn stream(path: &Utf8Path) -> Result<File, NotStarted> {
     let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
-    opened.map_err(|error| format!("cannot open `{path}`: {error}"))
+    opened.map_err(|error| failed(format!("cannot open `{path}`: {error}")))
 }
 
-fn cannot_start(start: &Start, name: &str, error: &io::Error) -> String {
+fn failed(why: String) -> NotStarted {
+    NotStarted { missing: false, why }
+}
+
+fn cannot_start(start: &Start, name: &str, error: &io::Error) -> NotStarted {
     if start.cwd.is_dir() {
-        format!("cannot start `{name}`: {error}")
+        // Not found is the program, or the one that its first line names.
+        let missing = error.kind() == io::ErrorKind::NotFound;
+        NotStarted { missing, why: format!("cannot start `{name}`: {error}") }
     } else {
-        format!("cannot start `{name}`: no directory `{}`", start.cwd)
+        failed(format!("cannot start `{name}`: no directory `{}`", start.cwd))
     }
 }
 
 impl Runner for Local {
-    fn start(&self, start: &Start) -> Result<Box<dyn Process>, String> {
+    fn start(&self, start: &Start) -> Result<Box<dyn Process>, NotStarted> {
         let started = Instant::now();
         let pid = self.spawn(start)?;
         self.trees.started(pid);
@@ -125,7 +130,7 @@ impl Runner for Local {
                 let _ = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
                 self.trees.clear(&root);
                 self.trees.over(&root);
-                Err(format!("cannot wait for the process: {error}"))
+                Err(failed(format!("cannot wait for the process: {error}")))
             }
         }
     }

@@ -10,7 +10,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use crate::exec::ports::{AttemptPaths, Boxed, Clock, Ended, How, Process, Runner, Start};
+use crate::exec::ports::{AttemptPaths, Boxed, Clock, Ended, How, NotStarted, Process, Runner, Start};
 use crate::ir::Millis;
 
 /// What tasks do, by the name of a task or of an instance.
@@ -171,14 +171,14 @@ pub struct StubRunner {
 }
 
 impl Runner for StubRunner {
-    fn start(&self, start: &Start) -> Result<Box<dyn Process>, String> {
+    fn start(&self, start: &Start) -> Result<Box<dyn Process>, NotStarted> {
         let stub = match (self.stubs.of(start), &self.others) {
             (Some(stub), _) => stub,
             (None, Some(others)) => return others.start(start),
             (None, None) => Stub::default(),
         };
         if let Some(why) = stub.lost {
-            return Err(why);
+            return Err(NotStarted { missing: false, why });
         }
         let started = self.clock.now();
         let takes = stub.duration.unwrap_or_default().0;
@@ -309,6 +309,7 @@ mod tests {
                 cwd: "/".into(),
                 paths: AttemptPaths { stdout: "/".into(), stderr: "/".into(), result: "/".into() },
                 token: "t".into(),
+                within: None,
             };
             stubs.of(&start)
         };

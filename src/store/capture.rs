@@ -294,6 +294,26 @@ impl Store {
         Ok(content)
     }
 
+    /// The captured content of `path`, opened once all of it has been held against its digest.
+    ///
+    /// # Errors
+    /// If it is missing or does not have its digest.
+    pub fn captured(&self, set: &FileSet, path: &str) -> Result<File, String> {
+        let entries = self.entries(set)?;
+        let entry = entries.iter().find(|entry| entry.path == path);
+        let entry = entry.ok_or_else(|| format!("`{path}` is not in the set"))?;
+        let mut file = self.open(entry)?;
+        let mut hasher = blake3::Hasher::new();
+        hasher
+            .update_reader(&mut file)
+            .and_then(|_| file.rewind())
+            .map_err(|error| format!("the captured `{path}` cannot be read: {error}"))?;
+        if hasher.finalize().to_hex().as_str() != entry.digest {
+            return Err(format!("the captured `{path}` is not what was captured"));
+        }
+        Ok(file)
+    }
+
     /// What of `set` is missing, by name. Content is not read.
     #[must_use]
     pub fn missing(&self, set: &FileSet) -> Option<String> {

@@ -323,6 +323,13 @@ impl RunDir {
         ensure_directory(&self.logs())
     }
 
+    /// Standard output, standard error and result of a verifier that has this name.
+    #[must_use]
+    pub fn verification(&self, name: &str) -> [Utf8PathBuf; 3] {
+        let logs = self.logs();
+        ["out", "err", "result.json"].map(|end| logs.join(format!("{name}.{end}")))
+    }
+
     /// The compiled plan, read back.
     ///
     /// # Errors

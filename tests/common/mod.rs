@@ -1,16 +1,18 @@
 //! Doubles of the ports that tests of runs share: a log in memory, files in a directory, and nobody watching.
 
+use std::fs::File;
 use std::sync::{Arc, Mutex};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use plan::event::{Body, Event, FileSet};
 use plan::exec::ports::{
-    AttemptPaths, Files, Fingerprints, Log, LogFailed, Notice, Post, Reporter, Staged, Staging,
+    AttemptPaths, Files, Fingerprints, Log, LogFailed, Notice, Post, Reporter, Staged, Staging, Unopened,
 };
 use plan::history::History;
 use plan::ir::Millis;
 use plan::source::Text;
 use plan::store::capture::Store;
+use plan::store::confine::{Refused, Root};
 use plan::store::inputs::Inputs;
 use plan::store::{RunDir, staging};
 
@@ -125,6 +127,24 @@ impl Files for Kept {
 
     fn read(&self, set: &FileSet, path: &str) -> Result<Vec<u8>, String> {
         self.store.read(set, path)
+    }
+
+    fn captured(&self, set: &FileSet, path: &str) -> Result<File, String> {
+        self.store.captured(set, path)
+    }
+
+    fn open(&self, root: &Utf8Path, path: &str) -> Result<File, Unopened> {
+        let root = Root::open(root).map_err(|error| Unopened::Failed(error.to_string()))?;
+        root.file(path).map_err(|refused| match refused {
+            Refused::Missing => Unopened::Missing,
+            Refused::Io(_) => Unopened::Failed(refused.to_string()),
+            Refused::Link | Refused::Leaves | Refused::NotAFile => Unopened::Refused(refused.to_string()),
+        })
+    }
+
+    fn verification(&self, name: &str) -> AttemptPaths {
+        let [stdout, stderr, result] = self.run.verification(name);
+        AttemptPaths { stdout, stderr, result }
     }
 }
 

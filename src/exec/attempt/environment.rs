@@ -4,7 +4,7 @@
 
 use super::{Context, Job};
 use crate::exec::ports::AttemptPaths;
-use crate::ir::kind::{Arg, Run};
+use crate::ir::kind::Run;
 use crate::ir::{Shell, Task};
 use crate::source::Text;
 
@@ -23,16 +23,7 @@ pub(super) struct Places<'a> {
 
 /// The program and its arguments.
 pub(super) fn argv(context: &Context, shell: Shell, run: &Run) -> Vec<String> {
-    match run {
-        Run::Shell(text) => shell.argv().iter().copied().chain([text.as_ref()]).map(str::to_owned).collect(),
-        Run::List(arguments) => arguments
-            .iter()
-            .map(|argument| match argument {
-                Arg::Text(text) => text.to_string(),
-                Arg::Pack(path) => context.pack.join(path.as_str()).into_string(),
-            })
-            .collect(),
-    }
+    run.argv(shell, &context.pack)
 }
 
 /// The variables on top of the operator's environment: the task's own, then ours, which win.

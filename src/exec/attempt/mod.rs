@@ -13,6 +13,7 @@ pub(crate) mod note;
 mod prepare;
 mod promises;
 mod stream;
+pub mod verify;
 mod watch;
 
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use self::collect::Collected;
 use self::declared::{Terms, declared};
 use self::grade::Graded;
 use self::prepare::Prepared;
-pub(super) use self::promises::Schemas;
+pub(crate) use self::promises::Schemas;
 use self::watch::{Sizes, Stopped};
 use super::inputs::Inputs;
 use super::ports::{Clock, Ended, Files, Fingerprints, Runner, Workspace};
@@ -58,6 +59,13 @@ pub(super) struct Context {
     pub schemas: Schemas,
 }
 
+impl Context {
+    /// What a process is watched by.
+    fn limits(&self) -> watch::Limits<'_> {
+        watch::Limits { clock: &*self.clock, log: self.log_limit }
+    }
+}
+
 /// One attempt to make.
 pub(super) struct Job {
     /// The task.
@@ -80,9 +88,9 @@ pub(super) struct Job {
     pub inputs: Inputs,
 }
 
-/// What the driver wants of an attempt in flight.
+/// What the driver wants of an attempt in flight, or of a verifier.
 #[derive(Clone, Debug)]
-pub(super) enum Order {
+pub enum Order {
     /// End it: terminate, then kill after the grace.
     End {
         /// Why.
@@ -95,13 +103,15 @@ pub(super) enum Order {
 }
 
 /// Receives orders.
-pub(super) struct Orders(signal::Receiver<Option<Order>>);
+#[derive(Debug)]
+pub struct Orders(signal::Receiver<Option<Order>>);
 
 /// Gives orders.
-pub(super) type Command = signal::Sender<Option<Order>>;
+pub type Command = signal::Sender<Option<Order>>;
 
 /// A pair to give and to receive orders.
-pub(super) fn orders() -> (Command, Orders) {
+#[must_use]
+pub fn orders() -> (Command, Orders) {
     let (command, orders) = signal::channel(None);
     (command, Orders(orders))
 }
@@ -166,13 +176,13 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
     start.argv = environment::argv(context, task.shell, &run.value);
     let mut process = match context.runner.start(&start) {
         Ok(process) => process,
-        Err(problem) => return refused(report, Grade::Transport, problem),
+        Err(problem) => return refused(report, Grade::Transport, problem.why),
     };
     let real = process.is_real();
     context.clock.busy(real);
     let timeout = task.timeout.map(|timeout| timeout.value);
     let mut sizes = Sizes::default();
-    let stop = watch::watch(context, &mut process, timeout, &paths, &mut sizes, &mut orders).await;
+    let stop = watch::watch(context.limits(), &mut process, timeout, &paths, &mut sizes, &mut orders).await;
     let ended = process.finish().await;
     report.ended.duration_ms = ended.duration;
     sizes.measure(&paths, u64::MAX);
@@ -356,7 +366,7 @@ fn file_keeps(
 ) -> Result<(), String> {
     let text = std::str::from_utf8(bytes).map_err(|_| format!("`{path}` is no JSON: it is not UTF-8"))?;
     json::parse(text).map_err(|refusal| format!("`{path}` is no JSON: {}", refusal.clause()))?;
-    context.schemas.check(schema, text, &format!("`{path}`"))
+    context.schemas.check(schema, text).map_err(|broken| format!("`{path}` {broken}"))
 }
 
 fn fields_kept(context: &Context, emits: &Emits, graded: &Graded) -> Result<(), String> {

@@ -54,6 +54,7 @@ pub(super) fn prepare(context: &Context, job: &Job, paths: &AttemptPaths) -> Res
         cwd,
         paths: paths.clone(),
         token: job.token.clone(),
+        within: None,
     };
     Ok(Prepared { start, before: Arc::new(before), warnings: staging.warnings })
 }
@@ -94,7 +95,8 @@ async fn asks(context: &Context, job: &Job, prepared: &Prepared, command: &str, 
     start.paths.stdout.clone_from(&start.paths.stderr);
     let Ok(mut process) = context.runner.start(&start) else { return false };
     let timeout = task.timeout.map(|timeout| timeout.value);
-    let stopped = watch(context, &mut process, timeout, &start.paths, &mut Sizes::default(), orders).await;
+    let stopped =
+        watch(context.limits(), &mut process, timeout, &start.paths, &mut Sizes::default(), orders).await;
     let ended = process.finish().await;
     stopped.is_none() && ended.how == How::Code(0)
 }

@@ -27,17 +27,17 @@ impl Schemas {
             let built = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&value);
             built.map(Arc::new).map_err(|error| error.to_string())
         });
-        entry.clone().map_err(|error| format!("`{}` is no schema: {error}", schema.path))
+        entry.clone().map_err(|error| format!("breaks `{}`, which is no schema: {error}", schema.path))
     }
 
-    /// The first way in which `text`, which is JSON, breaks `schema`; `what` begins the clause.
-    pub(super) fn check(&self, schema: &Schema, text: &str, what: &str) -> Result<(), String> {
+    /// The first way in which `text`, which is JSON, breaks `schema`: a clause that goes after what it is.
+    pub(crate) fn check(&self, schema: &Schema, text: &str) -> Result<(), String> {
         let validator = self.validator(schema)?;
-        let value = serde_json::from_str(text).map_err(|error| format!("{what} cannot be read: {error}"))?;
+        let value = serde_json::from_str(text).map_err(|error| format!("cannot be read: {error}"))?;
         validator.validate(&value).map_err(|error| {
             let place = error.instance_path().to_string();
             let place = if place.is_empty() { String::new() } else { format!("`{place}`: ") };
-            format!("{what} breaks `{}`: {place}{}", schema.path, note::shown(&error.to_string(), 200))
+            format!("breaks `{}`: {place}{}", schema.path, note::shown(&error.to_string(), 200))
         })
     }
 }
@@ -53,7 +53,9 @@ pub(super) fn fields(schemas: &Schemas, emits: &Emits, result: &Object) -> Resul
             lacks(required.map(|field| field.name.value.as_str()).filter(|name| result.get(name).is_none()))?;
             record(schemas, fields, &result.members, "")
         }
-        Emits::Schema(schema) => schemas.check(schema, result.text(), "the result"),
+        Emits::Schema(schema) => {
+            schemas.check(schema, result.text()).map_err(|broken| format!("the result {broken}"))
+        }
     }
 }
 
@@ -111,7 +113,9 @@ fn keeps(schemas: &Schemas, ty: &Type, value: &Json, path: &str) -> Result<(), S
                 wrong()
             }
         }
-        (Type::Schema(schema), value) => schemas.check(schema, &value.text(), &format!("`{path}`")),
+        (Type::Schema(schema), value) => {
+            schemas.check(schema, &value.text()).map_err(|broken| format!("`{path}` {broken}"))
+        }
         (
             Type::String
             | Type::Integer

@@ -68,7 +68,7 @@ pub(super) fn last_line(path: &Utf8Path) -> io::Result<Option<Line>> {
 pub(super) fn earlier(
     path: &Utf8Path,
     line: &Line,
-    wanted: impl Fn(&Line) -> bool,
+    mut wanted: impl FnMut(&Line) -> bool,
 ) -> io::Result<Option<u64>> {
     let Some((file, _)) = open(path)? else { return Ok(None) };
     let floor = line.start.saturating_sub(BACK);

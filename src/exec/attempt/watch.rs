@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::note;
 use super::stream;
-use super::{Context, Order, Orders};
+use super::{Order, Orders};
 use crate::event::EndedBy;
-use crate::exec::ports::{AttemptPaths, Process};
+use crate::exec::ports::{AttemptPaths, Clock, Process};
 use crate::ir::Millis;
 
 /// How long a tree has between being asked to end and being killed.
@@ -19,6 +19,15 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// How often a tree that was asked to end is looked at once its root is gone.
 const LINGER: Duration = Duration::from_millis(20);
+
+/// What a process is watched by.
+#[derive(Clone, Copy)]
+pub(super) struct Limits<'a> {
+    /// What time it is.
+    pub clock: &'a dyn Clock,
+    /// The largest stream.
+    pub log: u64,
+}
 
 /// Why a process was ended, and the words for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,14 +69,14 @@ impl Sizes {
 /// Waits until the process and, if it was asked to end, its tree have ended. Says why it was ended;
 /// nothing if it ended by itself, a moment before anybody asked included.
 pub(super) async fn watch(
-    context: &Context,
+    limits: Limits<'_>,
     process: &mut Box<dyn Process>,
     timeout: Option<Millis>,
     paths: &AttemptPaths,
     sizes: &mut Sizes,
     orders: &mut Orders,
 ) -> Option<Stopped> {
-    let clock = &context.clock;
+    let clock = limits.clock;
     let deadline = timeout.map(|limit| (Millis(clock.now().0.saturating_add(limit.0)), limit));
     let mut deadline = deadline.map(|(at, limit)| (clock.until(at), limit));
     let mut stopped: Option<Stopped> = None;
@@ -101,9 +110,9 @@ pub(super) async fn watch(
                 if looks < 10 || looks.is_multiple_of(10) {
                     process.observe();
                 }
-                let over = sizes.measure(paths, context.log_limit).filter(|_| stopped.is_none());
+                let over = sizes.measure(paths, limits.log).filter(|_| stopped.is_none());
                 let Some(stream) = over else { continue };
-                let limit = note::bytes(context.log_limit);
+                let limit = note::bytes(limits.log);
                 Stopped { by: EndedBy::LogLimit, note: format!("{stream} outgrew the limit of {limit}") }
             }
         };
