@@ -45,6 +45,8 @@ pub struct History {
     pub elapsed_before: Millis,
     /// How many sittings have begun.
     pub sittings: u32,
+    /// Whether nothing refused it.
+    pub admitted: bool,
     /// The capabilities that the machine declares.
     pub caps: Vec<Text>,
     /// The ceilings in force.
@@ -367,6 +369,7 @@ impl History {
                 self.sittings = 1;
             }
             Body::PlanAdmitted(body) => {
+                self.admitted = true;
                 self.caps.clone_from(&body.caps);
                 self.ceilings = body.ceilings;
                 self.keep_going = body.keep_going;

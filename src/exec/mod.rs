@@ -13,6 +13,7 @@ pub mod inputs;
 mod json;
 pub mod ports;
 mod readiness;
+pub mod resume;
 pub mod route;
 pub mod scheduler;
 mod settle;

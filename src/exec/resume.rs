@@ -1,0 +1,330 @@
+//! What it means to take a run up again: it is only reported, refused by name, or goes on with some tasks
+//! pending again (EXECUTION §12).
+//!
+//! Pure. Whether the log belongs to this plan, with these parameters and gates, is asked before.
+
+use super::admission;
+use super::budget::{Limits, Used};
+use crate::diag::suggest;
+use crate::event::{BlockedReason, Ceilings, EndedBy, Exit, Grade, RunResumed, Status};
+use crate::history::{History, Row, State, instance_name, split_name};
+use crate::ir::{Join, Stage, Task, TaskId};
+use crate::source::Text;
+use crate::validate::ValidPlan;
+
+/// What the operator asks for.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// `--from TASK`.
+    pub from: Option<Text>,
+    /// The capabilities that the machine declares now; what it declared before, where none is given.
+    pub caps: Vec<Text>,
+    /// The ceilings in force from here: see [`admission::ceilings`].
+    pub ceilings: Ceilings,
+    /// Whether to go on after a required failure; once asked for, this stays so.
+    pub keep_going: bool,
+}
+
+/// What comes of it.
+#[derive(Clone, Debug)]
+pub enum Decision {
+    /// The run has ended, and is only reported as it ended.
+    Reported,
+    /// It cannot be: one clause each.
+    Refused(Vec<String>),
+    /// Another sitting begins with this event.
+    Resumes(RunResumed),
+}
+
+/// Decides on taking up the run that `history` tells of.
+#[must_use]
+pub fn decide(plan: &ValidPlan, history: &History, request: &Request) -> Decision {
+    if !history.admitted {
+        return Decision::Refused(vec!["the run was never admitted, so that nothing can be resumed".into()]);
+    }
+    let caps = if request.caps.is_empty() { history.caps.clone() } else { request.caps.clone() };
+    let halt = Halt::of(plan, history, request);
+    let (again, reopened) = match &request.from {
+        Some(from) => match from_task(plan, history, from) {
+            Ok(id) => (Again::new(plan, history).from(id, history.halted.as_ref().map(|_| halt)), true),
+            Err(wrong) => return Decision::Refused(vec![wrong]),
+        },
+        None if halt.opens => (Again::new(plan, history).halted(halt).epilogue(), true),
+        None if history.state() == State::Ended => return Decision::Reported,
+        None => (Again::new(plan, history).cleaned_up(), false),
+    };
+    let again = again.names();
+    let lacking = cannot_run(plan, history, &again, &caps);
+    if !lacking.is_empty() {
+        return Decision::Refused(lacking);
+    }
+    Decision::Resumes(RunResumed {
+        reopened,
+        from: request.from.clone(),
+        again,
+        caps,
+        ceilings: request.ceilings,
+        keep_going: request.keep_going || history.keep_going,
+    })
+}
+
+/// The halt that stands, and whether it does not stand any more.
+#[derive(Clone, Copy)]
+struct Halt {
+    exit: Option<Exit>,
+    /// Whether the run is open again: it was stopped, or its ceiling is raised.
+    opens: bool,
+}
+
+impl Halt {
+    fn of(plan: &ValidPlan, history: &History, request: &Request) -> Self {
+        let exit = history.halted.as_ref().map(|halted| halted.exit);
+        let opens = match exit {
+            Some(Exit::Stopped) => true,
+            Some(exit @ (Exit::CostCeiling | Exit::TimeCeiling | Exit::StepCeiling)) => {
+                is_raised(plan, history, exit, request.ceilings)
+            }
+            Some(
+                Exit::Completed
+                | Exit::Concluded
+                | Exit::Failed
+                | Exit::Unaccepted
+                | Exit::Truncated
+                | Exit::Waiting
+                | Exit::Stuck,
+            )
+            | None => false,
+        };
+        Self { exit, opens }
+    }
+
+    /// With which reason it blocked.
+    fn reason(self) -> Option<BlockedReason> {
+        match self.exit? {
+            Exit::Failed => Some(BlockedReason::RequiredFailure),
+            Exit::Unaccepted => Some(BlockedReason::Unaccepted),
+            Exit::CostCeiling => Some(BlockedReason::CostCeiling),
+            Exit::TimeCeiling => Some(BlockedReason::TimeCeiling),
+            Exit::StepCeiling => Some(BlockedReason::StepCeiling),
+            Exit::Stopped => Some(BlockedReason::Stopped),
+            Exit::Completed | Exit::Concluded | Exit::Truncated | Exit::Waiting | Exit::Stuck => None,
+        }
+    }
+
+    /// How it ended what was in flight.
+    fn ended_by(self) -> Option<EndedBy> {
+        match self.exit? {
+            Exit::Failed => Some(EndedBy::Failure),
+            Exit::TimeCeiling => Some(EndedBy::TimeCeiling),
+            Exit::Stopped => Some(EndedBy::Stop),
+            Exit::Unaccepted
+            | Exit::CostCeiling
+            | Exit::StepCeiling
+            | Exit::Completed
+            | Exit::Concluded
+            | Exit::Truncated
+            | Exit::Waiting
+            | Exit::Stuck => None,
+        }
+    }
+
+    /// Whether it is the halt that made `row` settle as it did.
+    fn settled(self, task: &Task, row: &Row) -> bool {
+        let Some(settled) = &row.settled else { return false };
+        let truncated = settled.status == Status::Truncated && self.exit == Some(Exit::Truncated);
+        if let Some(blocked) = &settled.blocked {
+            return Some(blocked.reason) == self.reason();
+        }
+        let last = row.last.as_ref();
+        let ended = last.is_some_and(|last| last.ended_by.is_some() && last.ended_by == self.ended_by());
+        // It asked for another attempt, had some left, and got none.
+        let cut_short = last.is_some_and(|last| match last.grade {
+            Grade::Transport | Grade::Retry => row.attempts <= task.retries,
+            Grade::Pass
+            | Grade::Partial
+            | Grade::Fail
+            | Grade::Skipped
+            | Grade::Blocked
+            | Grade::Interrupted => false,
+        });
+        truncated || ended || cut_short
+    }
+}
+
+/// Whether the ceiling that ended the run is higher now, and not reached any more.
+fn is_raised(plan: &ValidPlan, history: &History, exit: Exit, now: Ceilings) -> bool {
+    fn higher<T: Ord>(now: Option<T>, then: Option<T>) -> bool {
+        match (now, then) {
+            (Some(now), Some(then)) => now > then,
+            (None, Some(_)) => true,
+            (_, None) => false,
+        }
+    }
+    let then = history.ceilings;
+    let raised = match exit {
+        Exit::CostCeiling => higher(now.usd, then.usd),
+        Exit::TimeCeiling => higher(now.time_ms, then.time_ms),
+        Exit::StepCeiling => higher(now.steps, then.steps),
+        Exit::Completed
+        | Exit::Concluded
+        | Exit::Failed
+        | Exit::Unaccepted
+        | Exit::Truncated
+        | Exit::Stopped
+        | Exit::Waiting
+        | Exit::Stuck => false,
+    };
+    let used = Used { spent: history.spent, elapsed: history.elapsed(), steps: history.steps, ..Used::default() };
+    let reached = Limits::new(plan, now).forbids(&used, None).is_some_and(|ceiling| ceiling.exit() == exit);
+    raised && !reached
+}
+
+/// The task of `--from`, if everything before it is there.
+fn from_task(plan: &ValidPlan, history: &History, from: &str) -> Result<TaskId, String> {
+    if let (task, Some(_)) = split_name(from)
+        && history.index_of(task).is_some()
+    {
+        return Err(format!("`{from}` is an instance: `--from` takes a task, here `{task}`"));
+    }
+    let Some(id) = history.index_of(from).map(TaskId::from) else {
+        let near = suggest::nearest(from, plan.tasks.iter().map(|task| task.name.value.as_str()));
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        return Err(format!("no task is called `{from}`{near}"));
+    };
+    let task = &plan[id];
+    if task.stage == Stage::Epilogue {
+        return Ok(id); // What it depends on is of the epilogue, and pending again as well.
+    }
+    let upstream = plan.graph().upstream(id);
+    if let Some(open) = plan.ids().find(|of| upstream[of.index()] && !history.rows[of.index()].is_settled()) {
+        let open = &plan[open].name.value;
+        return Err(format!("`{from}` cannot run again: `{open}`, upstream of it, has not settled"));
+    }
+    let rows = || task.depends_on.iter().map(|dependency| &history.rows[dependency.task.index()]);
+    let passes = |row: &&Row| row.status().is_some_and(Status::passes);
+    let in_part = |row: &Row| row.instances.iter().flatten().any(|(_, row)| passes(&row));
+    let unmet = match task.join.value {
+        Join::All => rows().find(|row| !passes(row)),
+        Join::Passed if rows().any(|row| passes(&row) || in_part(row)) => None,
+        Join::Passed => rows().next(),
+        Join::Settled => None,
+    };
+    match unmet {
+        Some(row) => {
+            let status = row.status().map_or("pending", Status::as_str);
+            Err(format!("`{from}` cannot run again: `{}`, on which it depends, is `{status}`", row.name))
+        }
+        None => Ok(id),
+    }
+}
+
+/// What is pending again.
+struct Again<'a> {
+    plan: &'a ValidPlan,
+    history: &'a History,
+    /// By task: the whole of it.
+    whole: Vec<bool>,
+    /// Instances.
+    parts: Vec<(TaskId, Text)>,
+}
+
+impl<'a> Again<'a> {
+    fn new(plan: &'a ValidPlan, history: &'a History) -> Self {
+        Self { plan, history, whole: vec![false; plan.tasks.len()], parts: Vec::new() }
+    }
+
+    /// `id`, all downstream of it and the whole epilogue; and what the halt kept from running.
+    fn from(mut self, id: TaskId, halt: Option<Halt>) -> Self {
+        self.whole = self.plan.graph().downstream(id);
+        self.whole[id.index()] = true;
+        match halt {
+            Some(halt) => self.halted(halt).epilogue(),
+            None => self.epilogue(),
+        }
+    }
+
+    /// What the halt blocked, and what it ended.
+    fn halted(mut self, halt: Halt) -> Self {
+        for id in self.plan.ids().filter(|&id| self.plan[id].stage == Stage::Main) {
+            let (task, row) = (&self.plan[id], &self.history.rows[id.index()]);
+            match &row.instances {
+                None => self.whole[id.index()] |= halt.settled(task, row),
+                Some(instances) => {
+                    let parts = instances.iter().filter(|(_, row)| halt.settled(task, row));
+                    self.parts.extend(parts.map(|(element, _)| (id, element.clone())));
+                }
+            }
+        }
+        self
+    }
+
+    fn epilogue(mut self) -> Self {
+        for id in self.plan.ids().filter(|&id| self.plan[id].stage == Stage::Epilogue) {
+            self.whole[id.index()] = true;
+        }
+        self
+    }
+
+    /// `always` tasks that cleaned up after a signal: they do so again at the end.
+    fn cleaned_up(mut self) -> Self {
+        if self.history.interrupted.is_none() {
+            return self;
+        }
+        let since = self.history.interrupted_at;
+        let later = |row: &Row| row.settled.as_ref().is_some_and(|settled| settled.seq > since);
+        for id in self.plan.ids().filter(|&id| self.plan[id].always.value) {
+            let row = &self.history.rows[id.index()];
+            let parts = || row.instances.iter().flatten().any(|(_, row)| later(row));
+            self.whole[id.index()] = later(row) || parts();
+        }
+        self
+    }
+
+    /// The names of what really has to be undone, in declaration order.
+    fn names(self) -> Vec<Text> {
+        let rows = &self.history.rows;
+        let mut parts = self.parts.into_iter().peekable();
+        let mut names = Vec::new();
+        for id in self.plan.ids() {
+            let whole = self.whole[id.index()];
+            if whole && has_happened(&rows[id.index()]) {
+                names.push(rows[id.index()].name.clone());
+            }
+            while let Some((_, element)) = parts.next_if(|(of, _)| *of == id) {
+                if !whole {
+                    names.push(instance_name(&rows[id.index()].name, &element));
+                }
+            }
+        }
+        names
+    }
+}
+
+/// Whether there is anything to undo.
+fn has_happened(row: &Row) -> bool {
+    row.is_settled()
+        || row.instances.is_some()
+        || row.attempts > 0
+        || row.running.is_some()
+        || row.cut_off
+        || row.asked.is_some()
+}
+
+/// Required main tasks that have yet to run and cannot here.
+fn cannot_run(plan: &ValidPlan, history: &History, again: &[Text], caps: &[Text]) -> Vec<String> {
+    if history.halted.as_ref().is_some_and(|halted| halted.exit == Exit::Truncated) {
+        return Vec::new();
+    }
+    let runnable = admission::runnable(plan, caps);
+    let opened: rustc_hash::FxHashSet<&str> = again.iter().map(|name| split_name(name).0).collect();
+    let lacking = plan.ids().filter(|&id| {
+        let (task, row) = (&plan[id], &history.rows[id.index()]);
+        let pending = !row.is_settled() || opened.contains(row.name.as_str());
+        pending && task.required && task.stage == Stage::Main && !runnable.has(id)
+    });
+    // A run of which nothing has started yet is truncated, as a new one would be.
+    if history.steps == 0 {
+        return Vec::new();
+    }
+    lacking.map(|id| admission::why_not(plan, &runnable, id).into()).collect()
+}
