@@ -125,6 +125,15 @@ pub fn admit(plan: &ValidPlan, operator: &Operator, machine: &Machine) -> (PlanA
     (admitted, found)
 }
 
+/// Looks at what new ceilings of a resumed run could refuse.
+#[must_use]
+pub fn refit(plan: &ValidPlan, ceilings: Ceilings) -> Diagnostics {
+    let mut found = Diagnostics::new();
+    long_timeouts(plan, ceilings, &mut found);
+    nothing_but_reserve(plan, ceilings, &mut found);
+    found
+}
+
 /// The ceilings in force: the lower of plan and operator. What the operator does not say anew for a resumed
 /// run stays as it was in `past`.
 #[must_use]

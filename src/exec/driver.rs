@@ -17,13 +17,14 @@ use tokio::task::{JoinError, JoinSet};
 use super::attempt::{self, Command, Context, Job, Order, Orders, Report};
 use super::inputs::inputs;
 use super::ports::{Clock, Log, LogFailed, Notice, Ports, Post, Reporter, Request};
+use super::resume;
 use super::scheduler::{Action, Dispatch, Options, Scheduler};
 use super::states::RunPhase;
 use crate::event::{
     Alive, AttemptStarted, Body, EndedBy, Event, GateAnswered, Interrupted, PlanAdmitted, RunResumed,
     RunStarted, StopRequested, VERSION, Warning,
 };
-use crate::history::{History, Mismatch, State};
+use crate::history::{History, Mismatch};
 use crate::ir::{Millis, OnInterrupt, TaskId};
 use crate::source::Text;
 use crate::validate::ValidPlan;
@@ -234,7 +235,7 @@ impl Driver {
                 self.record(options.admitted.clone())?;
                 return self.go_on().await;
             }
-            match resumed(self.scheduler.history(), options) {
+            match resumed(&self.context.plan, self.scheduler.history(), options) {
                 Ok(Some(resumed)) => drop(self.record(resumed)?),
                 // It has ended, and stays as it ended.
                 Ok(None) => return Ok(()),
@@ -514,21 +515,17 @@ impl Driver {
 }
 
 /// The event that opens another sitting; none where the run has ended.
-fn resumed(history: &History, options: &RunOptions) -> Result<Option<RunResumed>, String> {
-    if options.from.is_some() {
-        return Err("`--from` is not supported yet".to_owned());
+fn resumed(plan: &ValidPlan, history: &History, options: &RunOptions) -> Result<Option<RunResumed>, String> {
+    let PlanAdmitted { caps, ceilings, keep_going, .. } = options.admitted.clone();
+    match resume::decide(
+        plan,
+        history,
+        &resume::Request { from: options.from.clone(), caps, ceilings, keep_going },
+    ) {
+        resume::Decision::Reported => Ok(None),
+        resume::Decision::Refused(why) => Err(why.join("; ")),
+        resume::Decision::Resumes(resumed) => Ok(Some(resumed)),
     }
-    Ok(match history.state() {
-        State::Ended => None,
-        State::Running | State::Waiting | State::Interrupted => Some(RunResumed {
-            reopened: false,
-            from: None,
-            again: Vec::new(),
-            caps: options.admitted.caps.clone(),
-            ceilings: options.admitted.ceilings,
-            keep_going: options.admitted.keep_going,
-        }),
-    })
 }
 
 /// Every variable that some task lists in `secrets`.

@@ -50,13 +50,13 @@ pub(super) fn consider(s: &Scheduler, unit: Unit) -> Decision {
             bar.settled(s.name(unit)).into()
         }));
     }
+    if !s.has_free_slot() {
+        return Decision::NoSlot;
+    }
     if unit.index().is_none()
         && let Some(settled) = not_runnable(s, unit)
     {
         return Decision::record(settled);
-    }
-    if !s.has_free_slot() {
-        return Decision::NoSlot;
     }
     if let Some(body) = interrupted(s, unit) {
         return Decision::Record(Box::new(body));

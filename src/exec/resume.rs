@@ -174,7 +174,8 @@ fn is_raised(plan: &ValidPlan, history: &History, exit: Exit, now: Ceilings) -> 
         | Exit::Waiting
         | Exit::Stuck => false,
     };
-    let used = Used { spent: history.spent, elapsed: history.elapsed(), steps: history.steps, ..Used::default() };
+    let used =
+        Used { spent: history.spent, elapsed: history.elapsed(), steps: history.steps, ..Used::default() };
     let reached = Limits::new(plan, now).forbids(&used, None).is_some_and(|ceiling| ceiling.exit() == exit);
     raised && !reached
 }

@@ -4,4 +4,6 @@ mod ceilings;
 mod epilogue;
 mod fan_out;
 mod joins;
+mod properties;
+mod resume;
 mod size;
