@@ -11,4 +11,4 @@ pub struct Page {
 }
 
 /// Every rendered page.
-pub static PAGES: &[Page] = &[];
+pub static PAGES: &[Page] = &[Page { path: "docs/states.md", render: crate::exec::states::markdown }];

@@ -353,6 +353,7 @@ impl Scheduler {
                     None => RunOn::Resumed,
                 };
                 self.walk(on)?;
+                body.again.iter().try_for_each(|name| self.can_start_over(name))?;
             }
             Body::RunEnded(body) => {
                 self.walk(if body.exit == Exit::Waiting { RunOn::Waits } else { RunOn::Ended })?;
@@ -396,17 +397,35 @@ impl Scheduler {
     }
 
     fn step(&self, name: &str, on: On) -> Result<(Unit, Phase, &'static [Then]), Mismatch> {
-        let Some((task, index)) = self.history.locate(name) else {
-            let message = format!("the log names the task `{name}`, which the plan lacks");
-            return Err(Mismatch { message });
-        };
-        let unit = Unit::part(self.plan.graph().position(TaskId::from(task)), index);
+        let unit = self.locate(name)?;
         let phase = self.phase_of(unit);
         let Some((to, then)) = states::task_step(phase, on) else {
             let message = format!("`{name}` is {phase:?}, and the log says {on:?}, which no task does then");
             return Err(Mismatch { message });
         };
         Ok((unit, to, then))
+    }
+
+    /// A task that a resumed run makes pending again: what was in flight or waited is cut off first.
+    fn can_start_over(&self, name: &str) -> Result<(), Mismatch> {
+        let unit = self.locate(name)?;
+        let phase = self.phase_of(unit);
+        let cut = states::task_step(phase, On::CutOff).map_or(phase, |(cut, _)| cut);
+        match states::task_step(cut, On::Again) {
+            Some(_) => Ok(()),
+            None => {
+                let message = format!("`{name}` is {phase:?}, and the log makes it pending again");
+                Err(Mismatch { message })
+            }
+        }
+    }
+
+    fn locate(&self, name: &str) -> Result<Unit, Mismatch> {
+        let Some((task, index)) = self.history.locate(name) else {
+            let message = format!("the log names the task `{name}`, which the plan lacks");
+            return Err(Mismatch { message });
+        };
+        Ok(Unit::part(self.plan.graph().position(TaskId::from(task)), index))
     }
 
     fn walk(&mut self, on: RunOn) -> Result<(), Mismatch> {

@@ -223,7 +223,7 @@ impl Phase {
         (Self::Waiting, "waiting", "Waits before another attempt."),
         (Self::Asking, "asking", "Waits for a person's answer."),
         (Self::Expanding, "expanding", "Its instances are named, and not all of them are terminal."),
-        (Self::Settled, "settled", "Has its status: one of the eight of EXECUTION §2."),
+        (Self::Settled, "settled", "Has its status, from `pass` to `truncated`."),
     ];
 
     fn name(self) -> &'static str {
