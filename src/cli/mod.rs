@@ -48,10 +48,10 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Arguments),
+    Run(Box<run::Arguments>),
     Show(show::Arguments),
     Params(params::Arguments),
     Init(init::Arguments),
-    Run(Box<run::Arguments>),
     Runs(runs::Arguments),
     Status(status::Arguments),
     Logs(logs::Arguments),
@@ -92,7 +92,7 @@ pub(crate) type Answer = Result<Exit, Failure>;
 pub(crate) enum Exit {
     /// The verdict is valid, or the check found no error.
     Good,
-    /// A plan was refused, and the findings say why.
+    /// It could not be done, and why has been said.
     Refused,
     /// The run ended with an invalid verdict.
     Invalid,

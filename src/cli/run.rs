@@ -8,23 +8,20 @@ use serde_json::{Map, Value};
 
 use super::state::{Opened, StateArguments, shown};
 use super::wiring::{Control, RunFiles, RunLog, Shown, lock, tail};
-use super::{Answer, Exit, Failure, print, say, status, streams, values};
+use super::{Answer, Exit, Failure, plans, print, say, status, streams, values};
 use crate::clock::Real;
-use crate::compile::{self, Bindings, Compiled};
-use crate::diag::render::{self, Look};
-use crate::diag::{Diagnostics, Severity};
+use crate::compile::{Bindings, Compiled};
 use crate::event::{Ceilings, Event, PlanAdmitted};
 use crate::exec::admission::{self, Machine, Operator};
 use crate::exec::ports::Ports;
 use crate::exec::{self, Outcome, RunOptions};
 use crate::history::History;
 use crate::ir::{Millis, Shell, Usd, dump};
-use crate::load::Pack;
 use crate::report::lines::Detail;
 use crate::report::people::People;
 use crate::report::text;
 use crate::runner::{Local, Signals};
-use crate::source::{Sources, Text};
+use crate::source::Text;
 use crate::store::about::{self, About};
 use crate::store::capture::Store;
 use crate::store::control::Requests;
@@ -188,9 +185,7 @@ fn admit(
     past: &Map<String, Value>,
 ) -> Result<Option<Admitted>, Failure> {
     let bindings = bindings(arguments, past)?;
-    let (mut pack, entry) = Pack::around(plan);
-    let Compiled { sources, plan: valid, diagnostics } = compile::compile(&mut pack, &entry, &bindings);
-    tell(&sources, &diagnostics);
+    let Compiled { sources, plan: valid, .. } = plans::compiled(plan.as_std_path(), &bindings)?;
     let Some(valid) = valid else { return Ok(None) };
     let operator = Operator {
         max_usd: arguments.max_cost,
@@ -202,8 +197,8 @@ fn admit(
     };
     let machine = Machine { harnesses: Vec::new(), missing_shells: missing_shells() };
     let (admission, found) = admission::admit(&valid, &operator, &machine);
-    tell(&sources, &found);
-    if found.count(Severity::Error) > 0 {
+    plans::tell(&sources, &found);
+    if found.has_errors() {
         return Ok(None);
     }
     let plan_file = absolute(plan)?;
@@ -229,14 +224,6 @@ fn admit(
         workspace,
         plan_file,
     }))
-}
-
-/// Tells people what was found.
-fn tell(sources: &Sources, found: &Diagnostics) {
-    if !found.is_empty() {
-        let look = Look { colour: streams::err_is_coloured(), width: None };
-        say(&render::text(sources, found.iter(), look));
-    }
 }
 
 /// The values that the operator gives; a resumed run has those that it began with.

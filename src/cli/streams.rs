@@ -15,11 +15,6 @@ pub(super) fn paint() -> Paint {
     Paint(is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()))
 }
 
-/// Whether words on standard error are coloured.
-pub(super) fn err_is_coloured() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-}
-
 /// The size of the terminal at standard output.
 pub(super) fn size() -> Option<Size> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
