@@ -2,8 +2,9 @@
 
 /// The candidate that `name` was probably meant to be, if one is near enough.
 ///
-/// Near is: equal but for case, `-` and `_`; or at most a third of the letters away (a swap of neighbours
-/// counts once); or one begins with the other. Of several, the nearest, then the first.
+/// Near is: equal but for case, `-` and `_`; or at most a third of the letters away, rounded up where both
+/// begin alike (a swap of neighbours counts once); or one begins with the other. Of several, the nearest,
+/// then the first.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace('-', "_");
     let wanted = plain(name);
@@ -15,7 +16,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
         let other = plain(candidate);
         let longer = length.max(other.chars().count());
-        let limit = (longer / 3).max(1);
+        let alike = wanted.chars().next() == other.chars().next();
+        let limit = if alike { longer.div_ceil(3) } else { longer / 3 }.max(1);
         // The lengths alone can rule a candidate out, which matters in a file of ten thousand names.
         if length.abs_diff(other.chars().count()) > limit && !begins(&wanted, &other) {
             continue;
@@ -58,6 +60,7 @@ mod tests {
             ("budgets", Some("budget")),
             ("RUN", Some("run")),
             ("rnu", Some("run")),
+            ("bugdte", Some("budget")),
             ("whatever", None),
             ("x", None),
             ("maximum", None),

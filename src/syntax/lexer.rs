@@ -3,6 +3,8 @@
 //! Line breaks become tokens where they separate, which the innermost bracket decides; brackets always
 //! balance in what comes out (`brackets.rs`). Unaware of declarations and expressions.
 
+use std::cell::Cell;
+
 use crate::diag::{Code, Diagnostic, Severity};
 use crate::source::{FileId, Span};
 
@@ -94,6 +96,8 @@ pub(super) struct Lexer<'a> {
     pub(super) deep: bool,
     /// Where the current line starts.
     pub(super) line_start: usize,
+    /// A place and the end of its line: every string asks, and a line may hold thousands of them.
+    line_ends: Cell<(usize, usize)>,
     /// The column of the first token of the current line.
     pub(super) indent: u32,
     /// Whether no token has been seen on the current line.
@@ -130,6 +134,7 @@ impl<'a> Lexer<'a> {
             swallowed: None,
             deep: false,
             line_start: start,
+            line_ends: Cell::new((1, 0)),
             indent: 0,
             fresh: true,
             breaks: false,
@@ -283,7 +288,15 @@ impl<'a> Lexer<'a> {
 
     /// The end of the line that holds the byte at `at`, its line break excluded.
     pub(super) fn line_end(&self, at: usize) -> usize {
-        let end = memchr::memchr(b'\n', &self.bytes[at..]).map_or(self.bytes.len(), |n| at + n);
+        let (from, known) = self.line_ends.get();
+        let end = if (from..=known).contains(&at) {
+            known
+        } else {
+            memchr::memchr(b'\n', &self.bytes[at..]).map_or(self.bytes.len(), |n| at + n)
+        };
+        if end != known {
+            self.line_ends.set((at, end));
+        }
         if end > at && self.bytes[end - 1] == b'\r' && end < self.bytes.len() { end - 1 } else { end }
     }
 

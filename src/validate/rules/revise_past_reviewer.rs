@@ -38,6 +38,8 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
             for &dependent in context.graph.dependents(target.value) {
                 let inside = dependent == reviewer
                     || task.revise.iter().any(|target| target.value == dependent)
+                    // A second reviewer of the same task is another rule's finding.
+                    || context.plan[dependent].revise.iter().any(|own| own.value == target.value)
                     || unnamed.contains(&dependent);
                 if !inside && !context.plan[dependent].holes {
                     suspects.push((reviewer, dependent, target));
