@@ -3,10 +3,11 @@
 //! Pure: what was collected goes in, a grade comes out. Unaware of files and of declared statuses.
 
 use super::collect::Found;
-use super::json::{Json, Object};
+use super::json::{self, Json, Object};
 use super::note;
 use crate::event::Grade;
 use crate::exec::ports::How;
+use crate::exec::route;
 use crate::ir::Usd;
 use crate::ir::kind::{Direction, Evaluate, Kind};
 
@@ -150,6 +151,25 @@ fn reaches(object: &Object, threshold: f64, direction: Direction) -> Result<Resu
         Direction::Higher => Err(format!("`score` {digits} is under the threshold {threshold}")),
         Direction::Lower => Err(format!("`score` {digits} is over the threshold {threshold}")),
     })
+}
+
+/// Reads the labels that a route's command decided on; they are its output.
+pub(super) fn answers(kind: &Kind, graded: Graded) -> Graded {
+    let (Kind::Route(route), Grade::Pass | Grade::Partial, Some(object)) =
+        (kind, graded.grade, &graded.output)
+    else {
+        return graded;
+    };
+    match route::decided(route, &object.raw()) {
+        Ok(answers) => match json::parse_object(answers.get()) {
+            Ok(output) => Graded { output, ..graded },
+            Err(refusal) => {
+                let note = refusal.clause().to_owned();
+                graded.fail(note)
+            }
+        },
+        Err(note) => graded.fail(note.into()),
+    }
 }
 
 /// What an attempt says that it spent; a clause where that is no amount.

@@ -270,6 +270,7 @@ async fn settle(
         Terms { name: &job.name, allow_partial: task.allow_partial, retries_left: job.nth <= task.retries };
     let (graded, warning) = declared(graded, terms);
     report.warnings.extend(warning);
+    let graded = grade::answers(&task.kind, graded);
     let (graded, files) = match graded.grade {
         Grade::Pass | Grade::Partial => keep_promises(context, job, graded).await,
         Grade::Fail
