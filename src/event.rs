@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -71,16 +72,21 @@ pub fn parse_utc(text: &str) -> Option<i64> {
 
 /// Defines [`Body`] and the names of its kinds, so that the two cannot disagree.
 macro_rules! bodies {
-    ($($(#[$doc:meta])* $kind:literal $name:ident),* $(,)?) => {
+    ($(#[doc = $doc:literal] $kind:literal $name:ident),* $(,)?) => {
         /// What happened, by kind.
         #[derive(Clone, Debug)]
         pub enum Body {
-            $($(#[$doc])* $name($name),)*
+            $(#[doc = $doc] $name($name),)*
         }
 
         impl Body {
             /// Every kind, as the log names it.
             pub const KINDS: &[&str] = &[$($kind),*];
+
+            /// Every kind, as the log names it: what it says, and the schema of its fields.
+            pub fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static str, &'static str, Schema)> {
+                vec![$(($kind, $doc.trim_ascii(), $name::json_schema(generator)),)*]
+            }
 
             /// The kind, as the log names it.
             #[must_use]
@@ -164,7 +170,7 @@ bodies! {
 }
 
 /// How a task settled (EXECUTION §2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Ran, kept its promises, was accepted; or was done already.
@@ -239,7 +245,7 @@ impl Status {
 
 /// How a run ended (EXECUTION §2). `waiting` and `interrupted` are states, not exits that are logged as
 /// final; `waiting` is shown as an exit all the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// Everything settled and holds.
@@ -287,7 +293,7 @@ impl Exit {
 }
 
 /// Whether the run's work holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Every required main task and gate holds.
@@ -308,16 +314,17 @@ impl Verdict {
 }
 
 /// Why a task never ran.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Blocked {
     /// What kind of reason.
     pub reason: BlockedReason,
     /// The task that is the reason: the dependency, or the required task that failed.
+    #[schemars(with = "Option<String>")]
     pub task: Option<Text>,
 }
 
 /// What kind of reason blocked a task (EXECUTION §14).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockedReason {
     /// Its join cannot be met.
@@ -339,7 +346,7 @@ pub enum BlockedReason {
 }
 
 /// The ceilings in force (EXECUTION §10).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceilings {
     /// Money.
     pub usd: Option<Usd>,
@@ -350,24 +357,28 @@ pub struct Ceilings {
 }
 
 /// `run_started`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunStarted {
     /// The run's name.
+    #[schemars(with = "String")]
     pub run: Text,
     /// The plan's name.
+    #[schemars(with = "String")]
     pub plan: Text,
-    /// The log's version: [`VERSION`].
+    /// The log's version.
     pub log: u32,
     /// The program's version.
+    #[schemars(with = "String")]
     pub version: Text,
 }
 
 /// `plan_admitted`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PlanAdmitted {
     /// How many tasks the plan has.
     pub tasks: u64,
     /// The capabilities that the machine declares.
+    #[schemars(with = "Vec<String>")]
     pub caps: Vec<Text>,
     /// The ceilings in force: the lower of plan and operator.
     pub ceilings: Ceilings,
@@ -377,20 +388,23 @@ pub struct PlanAdmitted {
 }
 
 /// `instances_named`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct InstancesNamed {
     /// The mapped task.
+    #[schemars(with = "String")]
     pub task: Text,
     /// The names of its elements, in the list's order.
+    #[schemars(with = "Vec<String>")]
     pub keys: Vec<Text>,
 }
 
 /// `attempt_started`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptStarted {
     /// Its number, over all sittings; names its streams.
     pub attempt: u32,
     /// The task, `task[element]` for an instance.
+    #[schemars(with = "String")]
     pub task: Text,
     /// Which attempt of this task in this round, from 1; interrupted ones are not counted.
     pub nth: u32,
@@ -399,11 +413,12 @@ pub struct AttemptStarted {
     pub round: u32,
     /// The random token that marks its processes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
     pub token: Option<Text>,
 }
 
 /// How one attempt came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// It passed, promises included.
@@ -425,22 +440,25 @@ pub enum Grade {
 }
 
 /// `attempt_ended`: result, grade, cost, declared status, captured files and promises in one event.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptEnded {
     /// Its number.
     pub attempt: u32,
     /// The task.
+    #[schemars(with = "String")]
     pub task: Text,
     /// How it came out.
     pub grade: Grade,
     /// One line for people.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
     pub note: Option<Text>,
     /// The result, or the reading that a failure keeps. None where there was no object.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub output: Option<Raw>,
     /// The last line of standard output that was not empty.
     #[serde(skip_serializing_if = "Text::is_empty", default)]
+    #[schemars(with = "String")]
     pub last_line: Text,
     /// What it spent.
     #[serde(skip_serializing_if = "Usd::is_zero", default)]
@@ -453,13 +471,13 @@ pub struct AttemptEnded {
     /// Whether it passed without running (`done_when`).
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub done_already: bool,
-    /// The ceiling that ended it, where one did.
+    /// Why we ended it, where we did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended_by: Option<EndedBy>,
 }
 
 /// Why we ended an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
     /// Its own timeout.
@@ -477,29 +495,34 @@ pub enum EndedBy {
 }
 
 /// A captured file set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileSet {
     /// The digest of its manifest, which names it in `files/`.
+    #[schemars(with = "String")]
     pub manifest: Text,
     /// Its paths, in the order declared.
+    #[schemars(with = "Vec<String>")]
     pub paths: Vec<Text>,
     /// How many bytes in all.
     pub bytes: u64,
 }
 
 /// `verifier_ended`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct VerifierEnded {
     /// The attempt, for a check inside a task.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub attempt: Option<u32>,
     /// The task, for a check inside a task.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
     pub task: Option<Text>,
     /// The verifier: the name of its block.
+    #[schemars(with = "String")]
     pub verifier: Text,
     /// What it is: `run`, `file`, or what an embedder calls it. Empty where nobody could say.
     #[serde(skip_serializing_if = "Text::is_empty", default)]
+    #[schemars(with = "String")]
     pub identity: Text,
     /// Whether it accepted.
     pub pass: bool,
@@ -508,13 +531,15 @@ pub struct VerifierEnded {
     pub mode: Option<VerifierMode>,
     /// What it said.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
     pub detail: Option<Text>,
     /// The fingerprint of the gates.
+    #[schemars(with = "String")]
     pub gates: Text,
 }
 
 /// How a verifier failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifierMode {
     /// It ran and said no.
@@ -530,9 +555,10 @@ pub enum VerifierMode {
 }
 
 /// `retry_scheduled`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RetryScheduled {
     /// The task.
+    #[schemars(with = "String")]
     pub task: Text,
     /// The attempt that has to be made up for.
     pub attempt: u32,
@@ -541,17 +567,18 @@ pub struct RetryScheduled {
 }
 
 /// `timer_fired`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TimerFired {
     /// Which time came.
     pub timer: Timer,
     /// The task that waited, for a retry or a gate.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
     pub task: Option<Text>,
 }
 
 /// What the scheduler waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Timer {
     /// The wait before another attempt.
@@ -565,14 +592,16 @@ pub enum Timer {
 }
 
 /// `task_settled`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TaskSettled {
     /// The task, `task[element]` for an instance.
+    #[schemars(with = "String")]
     pub task: Text,
     /// Its status.
     pub status: Status,
     /// One line for people.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
     pub note: Option<Text>,
     /// Why it never ran.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -584,111 +613,131 @@ pub struct TaskSettled {
 }
 
 /// `round_started`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RoundStarted {
     /// The reviewer, or none for a repair of the plan.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
     pub reviewer: Option<Text>,
     /// The round, from 2.
     pub round: u32,
     /// The tasks that run again.
+    #[schemars(with = "Vec<String>")]
     pub tasks: Vec<Text>,
     /// The gates that sent them back, for a repair of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[schemars(with = "Vec<String>")]
     pub gates: Vec<Text>,
 }
 
 /// `node_entered`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NodeEntered {
     /// The machine.
+    #[schemars(with = "String")]
     pub task: Text,
     /// The node, or `exit`.
+    #[schemars(with = "String")]
     pub node: Text,
     /// Which visit of the node, from 1.
     pub visit: u32,
 }
 
 /// `gate_asked`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GateAsked {
     /// The gate, or a task whose interrupted attempt has to be answered for.
+    #[schemars(with = "String")]
     pub task: Text,
     /// The question.
+    #[schemars(with = "String")]
     pub ask: Text,
     /// The answers.
+    #[schemars(with = "Vec<String>")]
     pub options: Vec<Text>,
 }
 
 /// `gate_answered`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GateAnswered {
     /// What was asked.
+    #[schemars(with = "String")]
     pub task: Text,
     /// The answer.
+    #[schemars(with = "String")]
     pub answer: Text,
     /// Who answered.
+    #[schemars(with = "String")]
     pub by: Text,
     /// A result given with the answer (`plan answer RUN TASK pass --result JSON`).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub result: Option<Raw>,
 }
 
-/// `warning`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// `warning`: something to know that changes no status.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// The task, where it is about one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
     pub task: Option<Text>,
     /// One line for people.
+    #[schemars(with = "String")]
     pub message: Text,
 }
 
 /// `halted`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Halted {
     /// The exit that this leads to.
     pub exit: Exit,
     /// The task that caused it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
     pub task: Option<Text>,
     /// One line for people.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
     pub note: Option<Text>,
 }
 
 /// `stop_requested`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StopRequested {
     /// Who asked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
     pub by: Option<Text>,
 }
 
 /// `interrupted`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Interrupted {
     /// `INT`, `TERM`, or what could not be written.
+    #[schemars(with = "String")]
     pub by: Text,
 }
 
 /// `alive`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Alive {}
 
 /// `run_resumed`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunResumed {
     /// Whether an ended run is open again.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub reopened: bool,
     /// The task of `--from`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
     pub from: Option<Text>,
     /// The tasks that had settled and are pending again; an instance, or a whole task with its instances.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[schemars(with = "Vec<String>")]
     pub again: Vec<Text>,
     /// The capabilities that the machine declares now.
+    #[schemars(with = "Vec<String>")]
     pub caps: Vec<Text>,
     /// The ceilings in force from here.
     pub ceilings: Ceilings,
@@ -698,7 +747,7 @@ pub struct RunResumed {
 }
 
 /// `run_ended`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunEnded {
     /// How. `waiting` ends a sitting, not the run.
     pub exit: Exit,

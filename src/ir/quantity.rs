@@ -4,9 +4,21 @@ use std::fmt;
 
 /// Milliseconds.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Millis(pub u64);
 
 impl fmt::Display for Millis {
@@ -102,6 +114,20 @@ impl serde::Serialize for Usd {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let number = serde_json::value::RawValue::from_string(self.to_string());
         number.map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl schemars::JsonSchema for Usd {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Usd".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "number", "minimum": 0 })
     }
 }
 

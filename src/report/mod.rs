@@ -5,11 +5,14 @@
 
 pub mod causes;
 pub mod drawing;
+pub mod example;
 pub mod frame;
 pub mod html;
 pub mod lines;
+pub mod markdown;
 pub mod outline;
 pub mod people;
+pub mod schema;
 pub mod status;
 pub mod summary;
 pub mod text;

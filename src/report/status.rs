@@ -2,7 +2,10 @@
 //!
 //! Serialised, and so a promise to whoever reads it.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::event::{Blocked, Exit, Raw, Status, Verdict, VerifierEnded, VerifierMode, Warning};
@@ -14,15 +17,18 @@ use crate::source::Text;
 pub const SCHEMA: u32 = 1;
 
 /// The status of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Document {
-    /// [`SCHEMA`].
+    /// The version of this document.
     pub schema: u32,
     /// The run's name.
+    #[schemars(with = "String")]
     pub run: Text,
     /// The plan's name.
+    #[schemars(with = "String")]
     pub plan: Text,
     /// Whether it runs, waits, was interrupted, or has ended.
+    #[schemars(extend("enum" = STATES))]
     pub state: &'static str,
     /// How it ended, or that it waits.
     pub exit: Option<Exit>,
@@ -37,19 +43,23 @@ pub struct Document {
     /// Attempts started.
     pub steps: u64,
     /// One row a task, in declaration order.
+    #[schemars(with = "BTreeMap<String, TaskStatus>")]
     pub tasks: IndexMap<Text, TaskStatus>,
     /// The plan's acceptance gates.
+    #[schemars(with = "BTreeMap<String, Check>")]
     pub verify: IndexMap<Text, Check>,
     /// Warnings, oldest first.
     pub warnings: Vec<Warning>,
 }
 
 /// The status of a task or of an instance.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TaskStatus {
     /// As it settled; else `pending` or `running`.
+    #[schemars(extend("enum" = statuses()))]
     pub status: &'static str,
     /// One line for people.
+    #[schemars(with = "Option<String>")]
     pub note: Option<Text>,
     /// Attempts that ended, interrupted ones left out; of a mapped task, those of its instances.
     pub attempts: u32,
@@ -58,42 +68,49 @@ pub struct TaskStatus {
     /// The result, or the reading that a failure keeps.
     pub output: Option<Raw>,
     /// The files that it keeps; of a mapped task, those of its instances.
+    #[schemars(with = "Vec<String>")]
     pub files: Vec<Text>,
     /// Why it never ran.
     pub blocked: Option<Blocked>,
     /// The instances of a mapped task, in the list's order.
+    #[schemars(with = "BTreeMap<String, TaskStatus>")]
     pub instances: IndexMap<Text, TaskStatus>,
     /// Earlier rounds, oldest first.
     pub rounds: Vec<RoundStatus>,
     /// The latest verdict of each verifier.
+    #[schemars(with = "BTreeMap<String, Check>")]
     pub verifiers: IndexMap<Text, Check>,
 }
 
 /// A round that is over.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RoundStatus {
     /// Which, from 1.
     pub round: u32,
     /// As it settled.
+    #[schemars(with = "Status")]
     pub status: &'static str,
     /// One line for people.
+    #[schemars(with = "Option<String>")]
     pub note: Option<Text>,
     /// How many attempts it took.
     pub attempts: u32,
     /// The result, or the reading that a failure keeps.
     pub output: Option<Raw>,
     /// The files that it kept.
+    #[schemars(with = "Vec<String>")]
     pub files: Vec<Text>,
 }
 
 /// What a verifier said.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Check {
     /// Whether it accepted.
     pub pass: bool,
     /// How it failed.
     pub mode: Option<VerifierMode>,
     /// What it said.
+    #[schemars(with = "Option<String>")]
     pub detail: Option<Text>,
 }
 
@@ -206,6 +223,15 @@ impl View<'_> {
             files: files.map(|set| set.paths.clone()).unwrap_or_default(),
         }
     }
+}
+
+/// The words for the states of a run.
+const STATES: [&str; 4] =
+    [word(State::Running), word(State::Waiting), word(State::Interrupted), word(State::Ended)];
+
+/// The words for the states of a task.
+fn statuses() -> Vec<&'static str> {
+    ["pending", "running"].into_iter().chain(Status::ALL.map(Status::as_str)).collect()
 }
 
 /// Whether a task has begun: an attempt is in flight or waits to be made again, or instances are named.
