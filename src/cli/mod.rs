@@ -6,6 +6,7 @@ mod check;
 mod completions;
 mod evidence;
 mod explain;
+mod fmt;
 mod gc;
 mod init;
 mod logs;
@@ -23,7 +24,6 @@ mod text;
 mod values;
 mod wiring;
 
-use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -35,7 +35,14 @@ use clap::{CommandFactory, Parser, Subcommand};
     name = "plan",
     version,
     about = "Checks and runs plans: what work has to happen, in what order, and what must hold before it counts",
-    after_help = "Examples:\n  plan completions bash     a script that completes these words",
+    after_help = "Examples:\n  \
+        plan init words                    a small pack to start from\n  \
+        plan check words                   what is wrong with its plans\n  \
+        plan run --plan words/words.plan   run one\n  \
+        plan status                        how the last run went\n  \
+        plan reference command             what a plan may say\n\n\
+        Exit codes: 0 valid, or nothing wrong; 1 it could not be done; 2 wrong usage; 3 the verdict is\n\
+        invalid; 4 the run waits for an answer; 130 and 143 interrupted, and can be resumed.",
     disable_help_subcommand = true,
     max_term_width = 100
 )]
@@ -51,6 +58,7 @@ enum Command {
     Run(Box<run::Arguments>),
     Show(show::Arguments),
     Params(params::Arguments),
+    Fmt(fmt::Arguments),
     Init(init::Arguments),
     Runs(runs::Arguments),
     Status(status::Arguments),
@@ -69,6 +77,7 @@ impl Command {
             Self::Check(arguments) => check::run(&arguments),
             Self::Show(arguments) => show::run(&arguments),
             Self::Params(arguments) => params::run(&arguments),
+            Self::Fmt(arguments) => fmt::run(&arguments),
             Self::Init(arguments) => init::run(&arguments),
             Self::Run(arguments) => run::run(&arguments),
             Self::Runs(arguments) => runs::run(&arguments),
@@ -126,8 +135,8 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
