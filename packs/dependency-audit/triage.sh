@@ -17,4 +17,7 @@ open=$(awk -F '\t' '$2 == "open"' out/triage.tsv | wc -l)
 accepted=$(awk -F '\t' '$2 == "accepted"' out/triage.tsv | wc -l)
 rm -f out/triage.in out/triage.all
 printf '{"open": %d, "accepted": %d, "unread": [%s]}\n' "$open" "$accepted" "$unread"
-[ "$open" -eq 0 ] && [ -z "$unread" ]
+if [ "$open" -gt 0 ] || [ -n "$unread" ]; then
+    echo "$open open${unread:+, and no reading of $unread}" >&2
+    exit 1
+fi

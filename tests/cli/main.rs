@@ -5,6 +5,7 @@ mod full_disk;
 mod kill;
 mod logs;
 mod pack;
+mod readme;
 mod resume;
 mod run;
 mod secrets;
