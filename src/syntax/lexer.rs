@@ -3,7 +3,7 @@
 //! Line breaks become tokens where they separate, which the innermost bracket decides; brackets always
 //! balance in what comes out (`brackets.rs`). Unaware of declarations and expressions.
 
-use std::cell::Cell;
+use std::ops::Range;
 
 use crate::diag::{Code, Diagnostic, Severity};
 use crate::source::{FileId, Span};
@@ -96,8 +96,6 @@ pub(super) struct Lexer<'a> {
     pub(super) deep: bool,
     /// Where the current line starts.
     pub(super) line_start: usize,
-    /// A place and the end of its line: every string asks, and a line may hold thousands of them.
-    line_ends: Cell<(usize, usize)>,
     /// The column of the first token of the current line.
     pub(super) indent: u32,
     /// Whether no token has been seen on the current line.
@@ -111,6 +109,9 @@ pub(super) struct Lexer<'a> {
     /// Line breaks since the last comment.
     lines: u32,
     full: bool,
+    /// Part of a line, up to its end: what [`Lexer::line_end`] found last, so that a long line is not looked
+    /// through for each of its tokens.
+    line: Range<usize>,
 }
 
 impl<'a> Lexer<'a> {
@@ -134,7 +135,6 @@ impl<'a> Lexer<'a> {
             swallowed: None,
             deep: false,
             line_start: start,
-            line_ends: Cell::new((1, 0)),
             indent: 0,
             fresh: true,
             breaks: false,
@@ -143,6 +143,7 @@ impl<'a> Lexer<'a> {
             doc: None,
             lines: 0,
             full: false,
+            line: 0..0,
         }
     }
 
@@ -287,16 +288,15 @@ impl<'a> Lexer<'a> {
     }
 
     /// The end of the line that holds the byte at `at`, its line break excluded.
-    pub(super) fn line_end(&self, at: usize) -> usize {
-        let (from, known) = self.line_ends.get();
-        let end = if (from..=known).contains(&at) {
-            known
-        } else {
-            memchr::memchr(b'\n', &self.bytes[at..]).map_or(self.bytes.len(), |n| at + n)
-        };
-        if end != known {
-            self.line_ends.set((at, end));
+    pub(super) fn line_end(&mut self, at: usize) -> usize {
+        if !self.line.contains(&at) {
+            self.line = at..self.find_line_end(at);
         }
+        self.line.end
+    }
+
+    fn find_line_end(&self, at: usize) -> usize {
+        let end = memchr::memchr(b'\n', &self.bytes[at..]).map_or(self.bytes.len(), |n| at + n);
         if end > at && self.bytes[end - 1] == b'\r' && end < self.bytes.len() { end - 1 } else { end }
     }
 
@@ -457,4 +457,148 @@ fn blank_before(kind: u8) -> bool {
             | kind::BAR
             | kind::ARROW
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lexed(text: &str) -> Lexed {
+        lex(text, FileId(0))
+    }
+
+    fn kinds(text: &str) -> String {
+        let lexed = lexed(text);
+        assert!(lexed.findings.is_empty(), "{:?}", lexed.findings);
+        lexed.tokens.kinds
+    }
+
+    /// Codes and places of what is wrong.
+    fn findings(text: &str) -> Vec<(&'static str, &str)> {
+        let lexed = lexed(text);
+        let shown = lexed.findings.iter().map(|finding| {
+            (finding.code.id.strip_prefix("plan::syntax::").unwrap(), &text[finding.span.range()])
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn each_token_is_a_byte() {
+        assert_eq!(kinds("command a { run = \"x\", n = 1 }"), "KN{M=s,M=r}");
+        assert_eq!(kinds("param p: \"a\" | [b] = 1h { min = 2 }"), "AN:s|[N]=u{M=r}");
+        assert_eq!(kinds("a -> label -> b if not x == true label 'l' weight -2 default"), "E-E-NfnNctJsWrD");
+        assert_eq!(kinds("when = a.b in [1] and c not in d or e"), "M=N.Ni[r]aNniNoN");
+        assert_eq!(kinds("plan = 1\nplan \"x\" {}"), "M=r;Ps{}");
+        assert_eq!(kinds("emits = { why?: string }"), "M={N?:N}");
+        assert_eq!(kinds("f\"a{x}b{{{y.z}\" f\"\"\"{f\"{q}\"}\"\"\" f \"\""), "'_<N>_<N.N>\"'<'<N>\">\"Ns");
+    }
+
+    #[test]
+    fn the_innermost_bracket_decides_what_a_line_break_is() {
+        assert_eq!(kinds("a = 1\nb = 2\r\n\n\nc = 3\n"), "M=r;M=r;M=r");
+        assert_eq!(kinds("a = [\n1\n,\n2\n]\nb = (\n1\n)"), "M=[r,r];M=(r)");
+        assert_eq!(kinds("a = [{\nb = 1\nc = 2\n}\n]"), "M=[{M=r;M=r}]");
+        assert_eq!(kinds("a {\n\nb = 1 # c\n# d\n}\ne"), "N{M=r};N");
+        assert_eq!(kinds("a = 1\n, b = 2,\nc = 3"), "M=r,M=r,M=r");
+        for text in ["a =\n1", "a\n+ 1", "a +\n1", "a\nand b", "a or\nb", "a\n== b", "a in\nb", "a\nnot in b"]
+        {
+            assert!(!kinds(text).contains(';'), "{text}");
+        }
+        for text in ["a ->\nb", "a\n-> b", "x: a |\nb", "x: a\n| b", "x:\na"] {
+            assert!(!kinds(text).contains(';'), "{text}");
+        }
+        for text in ["a\n{}", "a\n= 1", "a\n.b", "a\n(b)", "a =\nb = 1", "a =\ncommand c {}"] {
+            assert!(kinds(text).contains(';'), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_dash_continues_a_name_before_a_letter_a_digit_or_an_underscore() {
+        assert_eq!(kinds("a-b a-1 a-_ a->b a -1"), "NNNE-NNr");
+        assert_eq!(findings("a- b"), [("unexpected_character", "-")]);
+        assert_eq!(findings("a--b"), [("unexpected_character", "--")]);
+        let long = "x".repeat(65);
+        assert_eq!(findings(&long), [("long_name", long.as_str())]);
+        assert_eq!(findings(&long[..64]), []);
+    }
+
+    #[test]
+    fn numbers_and_durations_are_told_apart() {
+        assert_eq!(kinds("3 1_000 -0.5 1e-3 2E+5 0 0.25"), "rrrrrrr");
+        assert_eq!(kinds("250ms 90s 1h30m 2d 1d2h3m4s5ms 1_000ms 05m"), "uuuuuuu");
+        for text in [
+            "007", "1.", "1.2.3", "1__0", "1_", "1e400", "0x1F", "5x", "1.5h", "30m1h", "1h1h", "-5s",
+            "2fast",
+        ] {
+            assert_eq!(findings(text), [("malformed_number", text)]);
+        }
+    }
+
+    #[test]
+    fn strings_end_where_their_quotes_say() {
+        assert_eq!(kinds(r#""a\"b" '\' "" '' """a"b""c""""" '''it's''' x"#), "ssssssN");
+        assert_eq!(kinds("\"\"\"\n a\n \\\"\"\"\n\"\"\" x"), "sN");
+        assert_eq!(findings("a = \"b\nc = 1"), [("unclosed_string", "\"")]);
+        assert_eq!(findings("a = '''b\nc = 1"), [("unclosed_string", "'''")]);
+        assert_eq!(findings("a = f\"b\nc = 1"), [("unclosed_string", "\"")]);
+        assert_eq!(findings(r#""\q \x41 \u{D800} \u{} \u{e9} \n""#).len(), 4);
+        assert_eq!(findings("'\\q'"), []);
+    }
+
+    #[test]
+    fn an_expression_in_an_f_string_ends_on_its_line() {
+        assert_eq!(kinds(r#"f"{a["}"]}" f"{{}}" f"{{{a}}}""#), "'<N[s]>\"'_\"'_<N>_\"");
+        assert_eq!(findings(r#"{ T = f"open {name" }"#), [("unclosed_expression", "{")]);
+        assert_eq!(findings("f\"\"\"a {\nb}\n\"\"\""), [("unclosed_expression", "{"), ("stray_brace", "}")]);
+        assert_eq!(findings("f\"a } b\""), [("stray_brace", "}")]);
+        assert_eq!(findings("f\"a { } b\""), [("empty_expression", "{ }")]);
+        assert_eq!(findings("f\"{a # b}\""), [("unclosed_expression", "{")]);
+    }
+
+    #[test]
+    fn brackets_always_balance() {
+        for text in
+            ["{", "}", "[)", "a { b = [1\n c = 2 }", "(]", "{[}", "f\"{(}\"", "a {\ncommand b {}", "]{[("]
+        {
+            let lexed = lexed(text);
+            assert!(!lexed.findings.is_empty(), "{text}");
+            let mut open = Vec::new();
+            for kind in lexed.tokens.kinds.chars() {
+                match kind {
+                    '{' | '[' | '(' | '<' | '\'' => open.push(kind),
+                    '}' => assert_eq!(open.pop(), Some('{'), "{text}"),
+                    ']' => assert_eq!(open.pop(), Some('['), "{text}"),
+                    ')' => assert_eq!(open.pop(), Some('('), "{text}"),
+                    '>' => assert_eq!(open.pop(), Some('<'), "{text}"),
+                    '"' => assert_eq!(open.pop(), Some('\''), "{text}"),
+                    _ => {}
+                }
+            }
+            assert!(open.is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn characters_that_begin_nothing_are_left_out() {
+        for (text, left) in
+            [("a\u{a0}= 1", "M=r"), ("a = 1\u{7}", "M=r"), ("a\n\u{feff}\n", "N"), ("a $ b", "NN")]
+        {
+            let lexed = lexed(text);
+            assert_eq!((lexed.findings.len(), lexed.tokens.kinds.as_str()), (1, left), "{text:?}");
+        }
+        assert_eq!(kinds("\u{feff}a"), "N");
+        assert_eq!(findings("# a\u{7}b\tc"), [("unexpected_character", "\u{7}")]);
+        assert_eq!(findings("a\rb"), [("unexpected_character", "\r")]);
+        assert_eq!(findings("\"\u{7}\""), []);
+    }
+
+    #[test]
+    fn comments_are_kept_beside_the_tokens() {
+        let text = "# one\n## two\n## three\na { # four\n## five\n\n# six\nb = 1\n}";
+        let lexed = lexed(text);
+        let own: Vec<bool> = lexed.comments.iter().map(|comment| comment.own_line).collect();
+        assert_eq!(own, [true, true, true, false, true, true]);
+        let docs: Vec<_> = lexed.docs.iter().map(|doc| (doc.token, doc.first, doc.last)).collect();
+        assert_eq!(docs, [(0, 1, 2), (2, 4, 4)]);
+    }
 }

@@ -147,3 +147,37 @@ fn problem(kind: u8, message: String, help: Option<String>) -> Problem {
 fn shown(text: &str) -> String {
     super::stray::cut(text, 30)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_worth_what_they_say() {
+        let read = |text| number(text).map(|number| (number.text.to_string(), number.value, number.integer));
+        assert_eq!(read("1_000"), Some(("1000".to_owned(), 1000.0, Some(1000))));
+        assert_eq!(read("-0.5"), Some(("-0.5".to_owned(), -0.5, None)));
+        assert_eq!(read("1e3"), Some(("1e3".to_owned(), 1000.0, None)));
+        assert_eq!(read("99999999999999999999").unwrap().2, None);
+    }
+
+    #[test]
+    fn durations_are_milliseconds() {
+        for (text, milliseconds) in [
+            ("250ms", Some(250)),
+            ("90s", Some(90_000)),
+            ("1h30m", Some(5_400_000)),
+            ("2d", Some(172_800_000)),
+            ("1d2h3m4s5ms", Some(93_784_005)),
+            ("0s", Some(0)),
+            ("99999999999999999999d", None),
+            ("213503982335d", None),
+            ("1m1h", None),
+            ("1s1s", None),
+            ("1.5h", None),
+            ("1", None),
+        ] {
+            assert_eq!(duration(text), milliseconds, "{text}");
+        }
+    }
+}

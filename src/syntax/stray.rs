@@ -48,7 +48,7 @@ pub(super) fn at(text: &str, at: usize) -> Stray {
     let comment = rest.starts_with("//") || rest.starts_with("/*");
     let Some(first) = rest.chars().next() else { return Stray { length: 1, comment, string: false } };
     if let '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{2018}' | '\u{2019}' = first {
-        let quotes = ['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}', '"', '\''];
+        let quotes = ['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '"', '\''];
         let behind = first.len_utf8();
         if let Some((inside, quote)) = rest[behind..].char_indices().find(|(_, c)| quotes.contains(c)) {
             return Stray { length: behind + inside + quote.len_utf8(), comment, string: true };

@@ -534,3 +534,50 @@ fn unescaped(text: &str, escapes: bool, braces: bool) -> Cow<'_, str> {
 fn parse_code_point(digits: &str) -> Option<char> {
     u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_say_what_was_meant() {
+        for (written, said) in [
+            (r#""a\tb\u{21}\\\"""#, "a\tb!\\\""),
+            (r"'a\tb'", r"a\tb"),
+            ("\"\"\"one line\"\"\"", "one line"),
+            ("\"\"\"\n    a\n      b\n    \"\"\"", "a\n  b\n"),
+            ("\"\"\"\n    a\n    b\"\"\"", "a\nb"),
+            ("\"\"\"\n    a\n\n    b\n  \"\"\"", "  a\n\n  b\n"),
+            ("\"\"\"\n    a\n\n  \n    b\n    \"\"\"", "a\n\n\nb\n"),
+            ("\"\"\"\r\n\ta\r\n\t\tb\r\n\t\"\"\"", "a\n\tb\n"),
+            ("\"\"\"first\n  second\n  \"\"\"", "first\n  second\n  "),
+            ("\"\"\"\n  \\n\\ta\n  \"\"\"", "\n\ta\n"),
+            ("'''\n  \\n\n  '''", "\\n\n"),
+            ("\"\"\"\"two\"\"\"\"\"", "\"two\"\""),
+            ("\"\"\"\n\"\"\"", ""),
+            ("\"\"\"\"\"\"", ""),
+            ("\"\"", ""),
+        ] {
+            assert_eq!(meaning(written), said, "{written}");
+        }
+    }
+
+    #[test]
+    fn tabs_and_blanks_have_nothing_in_common() {
+        assert_eq!(indentation("\n  a\n\tb\n  "), Err(5));
+        assert_eq!(indentation("\n  a\n\tb\n"), Ok(0), "the closing quotes stand at the start of their line");
+        assert_eq!(indentation("\n\t a\n\t\tb\n\t"), Ok(1));
+        assert_eq!(indentation("\n  a\n\t\n  b\n  "), Ok(2), "a blank line does not count");
+        assert_eq!(indentation("  a\n    b\n   "), Ok(2));
+    }
+
+    #[test]
+    fn f_strings_lose_their_indentation_around_expressions() {
+        let mut texts = FormatText::new("f\"\"\"\n    of {name}\n      and {{more}}\n    \"\"\"");
+        assert_eq!(texts.meaning("\n    of ", true), "of ");
+        assert_eq!(texts.meaning("\n      and {{more}}\n    ", false), "\n  and {more}\n");
+        let mut texts = FormatText::new("f\"-{x}\\n\"");
+        assert_eq!(texts.meaning("-", true), "-");
+        assert_eq!(texts.meaning("\\n", false), "\n");
+    }
+}

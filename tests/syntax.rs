@@ -1,0 +1,391 @@
+//! Properties of parsing and formatting, over every plan of this repository and over plans that nobody
+//! would write.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use plan::fmt::format;
+use plan::source::{FileId, Sources};
+use plan::syntax::{self, Parsed};
+use proptest::prelude::*;
+
+/// Every plan of this repository.
+fn plans() -> Vec<(PathBuf, String)> {
+    fn collect(directory: &Path, found: &mut Vec<(PathBuf, String)>) {
+        let mut entries: Vec<PathBuf> =
+            std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+        entries.sort();
+        for path in entries {
+            if path.is_dir() {
+                collect(&path, found);
+            } else if path.extension().is_some_and(|end| end == "plan") {
+                let (text, malformed) = plan::source::decode(std::fs::read(&path).unwrap());
+                if malformed.is_none() {
+                    found.push((path, text));
+                }
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for directory in ["packs", "tests"] {
+        collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(directory), &mut found);
+    }
+    assert!(!found.is_empty(), "there are plans");
+    found
+}
+
+/// Parses a text, and looks at what must hold for every text.
+fn parse(text: &str) -> Parsed {
+    let mut sources = Sources::new();
+    let file = sources.add("case.plan", text);
+    let parsed = syntax::parse(&sources, file);
+    let mut last = 0;
+    for finding in parsed.diagnostics.iter() {
+        let span = finding.span;
+        assert!(text.get(span.range()).is_some(), "{span:?} is no place in {text:?}");
+        assert!(span.start >= last, "findings are in order in {text:?}");
+        last = span.start;
+        for related in &finding.related {
+            assert!(text.get(related.span.range()).is_some(), "{related:?} is no place in {text:?}");
+        }
+    }
+    for comment in &parsed.comments {
+        assert!(text[comment.span.range()].starts_with('#'), "{comment:?} is no comment in {text:?}");
+    }
+    parsed
+}
+
+fn formatted(text: &str) -> Option<String> {
+    let mut sources = Sources::new();
+    let file = sources.add("case.plan", text);
+    format(&sources, file).ok()
+}
+
+/// The tree without its places.
+fn shape(parsed: &Parsed) -> String {
+    let debug = format!("{:?}", parsed.ast);
+    let mut rest = debug.as_str();
+    let mut shape = String::with_capacity(debug.len() / 2);
+    while let Some((before, behind)) = rest.split_once("Span { ") {
+        shape.push_str(before);
+        rest = behind.split_once(" }").map_or("", |(_, rest)| rest);
+    }
+    shape + rest
+}
+
+fn remarks<'a>(text: &'a str, parsed: &Parsed) -> Vec<&'a str> {
+    parsed.comments.iter().map(|comment| text[comment.span.range()].trim_end()).collect()
+}
+
+/// A text that parses formats to one that means the same, and stays as it is when it is formatted again.
+fn check_format(text: &str) {
+    let before = parse(text);
+    let Some(once) = formatted(text) else {
+        assert!(before.diagnostics.has_errors(), "a text without errors can be formatted: {text:?}");
+        return;
+    };
+    assert!(!before.diagnostics.has_errors(), "a text with errors is left alone: {text:?}");
+    let after = parse(&once);
+    assert!(!after.diagnostics.has_errors(), "{:#?}\n{text}\nbecame\n{once}", after.diagnostics);
+    assert_eq!(shape(&before), shape(&after), "\n{text}\nbecame\n{once}");
+    assert_eq!(remarks(text, &before), remarks(&once, &after), "\n{text}\nbecame\n{once}");
+    assert_eq!(formatted(&once).as_deref(), Some(once.as_str()), "formatted twice: {text:?}");
+    assert!(once.is_empty() || (once.ends_with('\n') && !once.ends_with("\n\n")), "{once:?}");
+}
+
+#[test]
+fn every_plan_formats_to_one_that_means_the_same() {
+    for (_, text) in plans() {
+        check_format(&text);
+        check_format(&text.replace('\n', "\r\n"));
+        check_format(text.trim_end());
+    }
+}
+
+#[test]
+fn packs_are_formatted() {
+    for (path, text) in plans() {
+        if path.components().any(|part| part.as_os_str() == "packs") {
+            assert_eq!(formatted(&text), Some(text), "run `plan fmt {}`", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_prefix_of_every_plan_parses() {
+    for (path, text) in plans() {
+        let start = Instant::now();
+        for (end, _) in text.char_indices() {
+            parse(&text[..end]);
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "{}", path.display());
+    }
+}
+
+/// Pieces that texts are made of, well formed or not.
+const PIECES: &[&str] = &[
+    "command",
+    "agent",
+    "route",
+    "machine",
+    "group",
+    "for",
+    "template",
+    "use",
+    "import",
+    "let",
+    "param",
+    "plan",
+    "profile",
+    "verify",
+    "question",
+    "continue",
+    "resolve",
+    "a",
+    "b",
+    "x1",
+    "label",
+    "weight",
+    "default",
+    "in",
+    "if",
+    "not",
+    "and",
+    "or",
+    "true",
+    "\"s\"",
+    "'l'",
+    "\"\"\"\n  m\n  \"\"\"",
+    "'''\n\tm\n'''",
+    "f\"p{",
+    "f\"x{a}y\"",
+    "f\"\"\"\n  {a}\n  \"\"\"",
+    "\"",
+    "\"\"\"",
+    "'",
+    "3",
+    "-0.5",
+    "1h30m",
+    "5x",
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    "=",
+    "==",
+    "!=",
+    "<",
+    ":",
+    ",",
+    ".",
+    "?",
+    "|",
+    "->",
+    "+",
+    "-",
+    ";",
+    "#c\n",
+    "## d\n",
+    "\n",
+    "\n\n",
+    "\r\n",
+    " ",
+    "  ",
+    "\t",
+    "\\",
+    "é",
+    "\u{a0}",
+    "\u{feff}",
+    "\u{7}",
+    "{{",
+    "}}",
+    "//",
+    "$",
+];
+
+/// Members that belong together, so that more texts are plans.
+const MEMBERS: &[&str] = &[
+    "command a {",
+    "}",
+    "x = ",
+    "x = 1",
+    "y = [a,",
+    "]",
+    "m = { k = 1",
+    "r = { k: string, o?: [a | \"b\"] }",
+    "for x in [1, 2] {",
+    "group g {",
+    "template t(a, b = 1) {",
+    "use t(1, b = 2)",
+    "import \"x\"",
+    "a -> b -> c",
+    "a -> b if x == 1 and not (y in [1]) label \"l\" weight 2",
+    "a -> b default",
+    "param p: string = \"a\" {",
+    "let l = f\"a{b}\" + \"c\"",
+    "when = a.b == 1\n or c",
+    "+ \"d\"",
+    "and x != y",
+    "file(\"a\")",
+    "f(a = 1, 2)",
+    "f\"t-{x}\".field",
+    "\"key\" = 1",
+    "# own line\n",
+    " # behind\n",
+    "## doc\n",
+    "\n",
+    ",",
+    "\n\n\n",
+    "\"\"\"\n a\n  b\n \"\"\"",
+];
+
+fn soup(pieces: &'static [&'static str], joint: &'static str) -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(pieces), 0..40).prop_map(move |pieces| pieces.join(joint))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_pieces_parse(text in soup(PIECES, "")) {
+        check_format(&text);
+    }
+
+    #[test]
+    fn any_words_parse(text in soup(PIECES, " ")) {
+        check_format(&text);
+    }
+
+    #[test]
+    fn any_members_parse(text in soup(MEMBERS, "\n")) {
+        check_format(&text);
+    }
+
+    #[test]
+    fn any_text_parses(text in "\\PC{0,60}") {
+        check_format(&text);
+    }
+}
+
+/// What no input may do: crash, overflow the stack, or take more than linear time.
+#[test]
+fn monsters_end_soon() {
+    let n = 20_000;
+    let monsters = [
+        "{",
+        "}",
+        "[",
+        "]",
+        "(",
+        ")",
+        "[(",
+        "{[",
+        "[]",
+        "\"",
+        "'",
+        "\"\"\"",
+        "\"\"\" ",
+        "'''\n",
+        "f\"",
+        "f\"{",
+        "f\"{\n",
+        "f\"\"\"{",
+        "f\"\"\"",
+        "#",
+        "##\n",
+        "# ",
+        "\\",
+        "\"\\",
+        "\n",
+        "\r",
+        "\r\n",
+        "\t",
+        ",",
+        ";",
+        "a",
+        "a ",
+        "a\n",
+        "a=",
+        "a=\n",
+        "a.",
+        "a+",
+        "a and ",
+        "not ",
+        "1",
+        "1 ",
+        "1h",
+        "-",
+        "->",
+        "a->",
+        "a -> b\n",
+        "=",
+        "==",
+        "|",
+        "?",
+        ":",
+        "é",
+        "\u{a0}",
+        "\u{feff}",
+        "\0",
+        "\u{7f}\n",
+        "command ",
+        "command a\n",
+        "command a {",
+        "command a {\n",
+        "command a { run = [\n",
+        "command a { run \"x\" }\n",
+        "command \"\"\"\n",
+        "command \\\"\"\"\n",
+        "x = { a = ",
+        "group g { ",
+        "for x in [",
+        "template t(",
+        "use t(",
+        "plan \"\"",
+        "if ",
+        "//",
+        "/*",
+        "“",
+        "f'",
+        "x y {\n",
+        "let x = [1 2,\n",
+        "}\n{",
+        "]}\n",
+        "x = \"a\" + ",
+        "x: ",
+        "{x: ",
+        "{x?: [",
+        "\"a\" | ",
+        "{{",
+        "}}",
+        "f\"}",
+        "command a {\n  x = [1,\n}\n",
+    ];
+    for monster in monsters {
+        let text = monster.repeat(n);
+        for text in [text.clone(), format!("command a {{ run = {text} }}"), format!("let x = [\n{text}\n]")] {
+            let start = Instant::now();
+            parse(&text);
+            let took = start.elapsed();
+            // Unoptimised, and with others beside it.
+            assert!(took < Duration::from_secs(5), "{monster:?} took {took:?}");
+        }
+    }
+}
+
+#[test]
+fn what_nests_too_deep_is_said_once() {
+    for (open, close) in [("[", "]"), ("{ a = ", " }"), ("(", ")"), ("f(", ")")] {
+        let deep = |n: usize| format!("let x = {}1{}\n", open.repeat(n), close.repeat(n));
+        assert!(parse(&deep(128)).diagnostics.is_empty(), "{open}");
+        let found = parse(&deep(129)).diagnostics;
+        let codes: Vec<&str> = found.iter().map(|finding| finding.code.id).collect();
+        assert_eq!(codes, ["plan::syntax::too_deep"], "{open}");
+        check_format(&deep(128));
+    }
+    let mut sources = Sources::new();
+    let file: FileId = sources.add("case.plan", format!("let x = 1{}", " + 1".repeat(100_000)));
+    drop(syntax::parse(&sources, file));
+}
