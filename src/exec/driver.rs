@@ -487,7 +487,7 @@ impl Driver {
         match error {
             Some(error) => Err(error),
             None => {
-                let history = self.scheduler.history().clone();
+                let history = self.scheduler.into_history();
                 Ok(Outcome { history, signal: self.signal, log_failed })
             }
         }

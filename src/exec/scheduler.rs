@@ -154,6 +154,12 @@ impl Scheduler {
         &self.history
     }
 
+    /// What happened, once nothing more is to be decided.
+    #[must_use]
+    pub fn into_history(self) -> History {
+        self.history
+    }
+
     /// Where the run stands.
     #[must_use]
     pub fn phase(&self) -> RunPhase {

@@ -36,12 +36,12 @@ pub(super) enum Found {
     Refused(String),
 }
 
-/// Reads what the attempt left.
-pub(super) async fn collect(paths: AttemptPaths) -> Collected {
-    if stream::size(&paths.stdout) <= LARGE {
-        return read(&paths);
+/// Reads what the attempt left; its standard output has this size.
+pub(super) async fn collect(paths: AttemptPaths, stdout: u64) -> Collected {
+    if stdout <= LARGE {
+        return read(&paths, stdout);
     }
-    match tokio::task::spawn_blocking(move || read(&paths)).await {
+    match tokio::task::spawn_blocking(move || read(&paths, stdout)).await {
         Ok(collected) => collected,
         Err(error) => refused(format!("standard output cannot be read: {error}")),
     }
@@ -51,8 +51,9 @@ fn refused(clause: String) -> Collected {
     Collected { found: Found::Refused(clause), last_line: Text::default() }
 }
 
-fn read(paths: &AttemptPaths) -> Collected {
-    let line = match stream::last_line(&paths.stdout) {
+fn read(paths: &AttemptPaths, stdout: u64) -> Collected {
+    // Most tasks print nothing: then nothing is opened.
+    let line = match if stdout == 0 { Ok(None) } else { stream::last_line(&paths.stdout) } {
         Ok(line) => line,
         Err(error) => return refused(format!("standard output cannot be read: {error}")),
     };
@@ -136,7 +137,7 @@ mod tests {
         if let Some(result) = result {
             std::fs::write(&paths.result, result).unwrap();
         }
-        read(&paths)
+        read(&paths, stdout.len() as u64)
     }
 
     fn shown(stdout: &[u8], result: Option<&[u8]>) -> String {

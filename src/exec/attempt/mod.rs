@@ -28,7 +28,7 @@ use self::prepare::Prepared;
 pub(crate) use self::promises::Schemas;
 use self::watch::{Sizes, Stopped};
 use super::inputs::Inputs;
-use super::ports::{Clock, Ended, Files, Fingerprints, Runner, Workspace};
+use super::ports::{AttemptPaths, Clock, Ended, Files, Fingerprints, How, Runner, Workspace};
 use crate::event::{AttemptEnded, EndedBy, FileSet, Grade};
 use crate::ir::kind::{Kind, Run};
 use crate::ir::{Emits, Millis, Task, TaskId, Usd};
@@ -194,9 +194,11 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
         }
     }
     context.clock.hold(true);
-    let collected = collect::collect(paths.clone()).await;
+    let collected = collect::collect(paths.clone(), sizes.stdout).await;
     context.clock.hold(false);
-    let report = settle(context, &job, report, ended, collected, stop, &before).await;
+    let detail = last_words(ended, &paths, sizes.stderr, stop.as_ref());
+    let left = Left { ended, collected, detail, stop, before };
+    let report = settle(context, &job, report, left).await;
     if real {
         context.clock.busy(false);
     }
@@ -240,20 +242,23 @@ fn command(task: &Task) -> Option<&Spanned<Run>> {
     }
 }
 
-/// From the ended process to the event: grade, declared status, files, promises.
-async fn settle(
-    context: &Context,
-    job: &Job,
-    mut report: Report,
+/// What is there to judge once the process has ended.
+struct Left {
     ended: Ended,
     collected: Collected,
+    /// What a failing process said last.
+    detail: Option<String>,
+    /// Why we ended it.
     stop: Option<Stopped>,
-    before: &Arc<Fingerprints>,
-) -> Report {
+    /// What the declared files looked like before.
+    before: Arc<Fingerprints>,
+}
+
+/// From the ended process to the event: grade, declared status, files, promises.
+async fn settle(context: &Context, job: &Job, mut report: Report, left: Left) -> Report {
     let task = &context.plan[job.task];
-    let paths = context.files.attempt(job.attempt);
+    let Left { ended, collected, detail, stop, before } = left;
     report.ended.last_line = collected.last_line;
-    let detail = last_words(ended, &paths, stop.as_ref());
     let graded = grade::grade(&task.kind, ended.how, collected.found, detail.as_deref());
     match grade::cost(graded.output.as_ref()) {
         Ok(cost) => report.ended.cost_usd = cost,
@@ -262,7 +267,7 @@ async fn settle(
     if let Some(stop) = stop {
         let mut report = stopped(report, graded, stop);
         if report.ended.grade == Grade::Fail {
-            keep_own(context, job, before, &mut report).await;
+            keep_own(context, job, &before, &mut report).await;
         }
         return report;
     }
@@ -289,7 +294,7 @@ async fn settle(
         Grade::Transport | Grade::Blocked | Grade::Interrupted => None,
     };
     match report.ended.grade {
-        Grade::Fail => keep_own(context, job, before, &mut report).await,
+        Grade::Fail => keep_own(context, job, &before, &mut report).await,
         Grade::Transport => report.ended.last_line = Text::default(),
         Grade::Pass
         | Grade::Partial
@@ -302,9 +307,8 @@ async fn settle(
 }
 
 /// What a process that failed said last on standard error.
-fn last_words(ended: Ended, paths: &super::ports::AttemptPaths, stop: Option<&Stopped>) -> Option<String> {
-    let failed = ended.how != super::ports::How::Code(0);
-    if !failed || stop.is_some() || stream::size(&paths.stderr) == 0 {
+fn last_words(ended: Ended, paths: &AttemptPaths, stderr: u64, stop: Option<&Stopped>) -> Option<String> {
+    if ended.how == How::Code(0) || stop.is_some() || stderr == 0 {
         return None;
     }
     // A note that lacks a detail is better than none.

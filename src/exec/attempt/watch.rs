@@ -38,11 +38,13 @@ pub(super) struct Stopped {
     pub note: String,
 }
 
-/// What was seen of streams that shrank.
+/// The sizes of both streams, and whether one has shrunk.
 #[derive(Debug, Default)]
 pub(super) struct Sizes {
-    stdout: u64,
-    stderr: u64,
+    /// How large standard output was last.
+    pub stdout: u64,
+    /// How large standard error was last.
+    pub stderr: u64,
     /// Whether standard output has shrunk.
     pub stdout_shrank: bool,
     /// Whether standard error has.

@@ -10,7 +10,7 @@ use crate::source::Text;
 
 /// Reads what a command left.
 pub(super) async fn ran(how: How, paths: AttemptPaths) -> Ran {
-    let collected = collect(paths.clone()).await;
+    let collected = collect(paths.clone(), stream::size(&paths.stdout)).await;
     let meant = collected.last_line.trim_start().starts_with('{');
     let printed = match collected.found {
         Found::Nothing => Printed::Nothing,
