@@ -5,6 +5,8 @@
 //! no settled task may run twice.
 
 mod common;
+#[path = "common/schemas.rs"]
+mod schemas;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -252,11 +254,22 @@ fn end_row(out: &mut String, name: &str, row: &Row) {
     out.push_str(&format!("{name} {status} attempts={} note={:?}\n", row.attempts, row.note()));
 }
 
+/// Log and status are as the published schemas say.
+fn published(history: &History, events: &[Event]) {
+    for event in events {
+        let line = serde_json::from_str(&format!("{{{}}}", event.fields())).unwrap();
+        schemas::event(&line).unwrap();
+    }
+    let status = plan::report::status::document(history, false, &Clone::clone);
+    schemas::status(&serde_json::to_value(status).unwrap()).unwrap();
+}
+
 #[test]
 fn logs() {
     insta::glob!("run/**/*.plan", |path| {
         let bench = Bench::new(path);
-        let (_, events) = bench.fresh().go(Vec::new(), usize::MAX, true);
+        let (outcome, events) = bench.fresh().go(Vec::new(), usize::MAX, true);
+        published(&outcome.history, &events);
         let mut settings = insta::Settings::clone_current();
         settings.set_snapshot_path(path.parent().unwrap());
         settings.set_prepend_module_to_snapshot(false);

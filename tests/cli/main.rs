@@ -8,4 +8,6 @@ mod pack;
 mod readme;
 mod resume;
 mod run;
+#[path = "../common/schemas.rs"]
+mod schemas;
 mod secrets;

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::schemas;
+
 /// A pack with a plan `p.plan`.
 pub struct Pack {
     directory: tempfile::TempDir,
@@ -84,13 +86,17 @@ impl Pack {
     pub fn status(&self) -> Value {
         let came = self.plan(&["status", "--format", "json"]);
         assert_eq!(came.code, 0, "{came:?}");
-        serde_json::from_str(&came.out).unwrap()
+        let status = serde_json::from_str(&came.out).unwrap();
+        schemas::status(&status).unwrap();
+        status
     }
 
     /// The events in the log of the newest run.
     pub fn events(&self) -> Vec<Value> {
         let lines = self.read(".plan/latest/events.jsonl");
-        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        events.iter().for_each(|event| schemas::event(event).unwrap());
+        events
     }
 
     /// The names in a directory, sorted; none where it is not there.

@@ -140,8 +140,9 @@ fn causes(out: &mut String, page: &Page<'_>) {
         if bad { "bad" } else { "warn" },
         if bad { "What went wrong, first cause first" } else { "What failed without failing the run" }
     );
+    // A task that halted the run is the first of the list.
     if let Some(halted) = &history.halted
-        && (halted.task.is_none() || halted.note.is_some())
+        && halted.task.is_none()
     {
         let _ = write!(out, "<p>Halted: {}", halted.exit.as_str().replace('_', " "));
         if let Some(note) = &halted.note {
