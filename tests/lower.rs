@@ -21,6 +21,7 @@ fn lower() {
         let mut settings = insta::Settings::clone_current();
         settings.set_snapshot_path(path.parent().unwrap());
         settings.set_prepend_module_to_snapshot(false);
+        settings.remove_snapshot_suffix();
         settings.remove_input_file();
         settings.set_omit_expression(true);
         settings.bind(|| {

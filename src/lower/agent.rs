@@ -201,10 +201,6 @@ impl<'a> Lower<'a, '_> {
         let parts = match &value.data {
             Data::Text(text) => vec![PromptPart::Text(text.as_str().into())],
             Data::Parts(parts) => parts.to_vec(),
-            Data::Unknown(_) if value.text().is_some() => {
-                let param = value.taint.map(|param| self.param_name(param)).unwrap_or_default();
-                vec![PromptPart::External { param, value: None }]
-            }
             _ => {
                 self.mismatch(row, &value);
                 return Vec::new();

@@ -152,7 +152,9 @@ impl<'a> Lower<'a, '_> {
             return None;
         }
         if value.is_unknown() {
-            return Some(Operand::Unknown(value.unknown_type()));
+            let param = value.taint.filter(|_| value.whole);
+            let declared = param.map(|param| self.plan.params[param.index()].ty.clone());
+            return Some(Operand::Unknown(declared.unwrap_or_else(|| value.unknown_type())));
         }
         let known = match value.plain() {
             Some(known @ (Value::List(_) | Value::Map(_))) if !listed => Err(known),

@@ -296,7 +296,7 @@ impl<'a> Lower<'a, '_> {
         let value = match &row.value {
             Some(value) => Val::external(value.clone(), id, &row.name.value, span),
             None if hole => Val::hole(span),
-            None => Val::unknown(row.ty.clone(), id, span),
+            None => Val::unknown(row.ty.clone(), id, &row.name.value, span),
         };
         self.plan.params[id.index()] = row;
         value

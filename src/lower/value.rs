@@ -40,7 +40,7 @@ pub(crate) enum Data {
     Schema(Schema),
     /// `pack("scan.sh")`, relative to the pack's root.
     Pack(Text),
-    /// What a required parameter will be; a check has no value for it.
+    /// What a required parameter will be, if that is no string; a check has no value for it.
     Unknown(ParamType),
     /// A value that could not be read; its error is in the diagnostics.
     Hole,
@@ -83,8 +83,16 @@ impl Val {
     }
 
     /// The value of a parameter that has none yet.
-    pub(super) fn unknown(ty: ParamType, param: ParamId, span: Span) -> Self {
-        Self { data: Data::Unknown(ty), span, taint: Some(param), whole: true }
+    pub(super) fn unknown(ty: ParamType, param: ParamId, name: &Text, span: Span) -> Self {
+        let data = match ty {
+            ParamType::String | ParamType::Union(_) => {
+                Data::Parts(Rc::new([PromptPart::External { param: name.clone(), value: None }]))
+            }
+            ParamType::Integer | ParamType::Number | ParamType::Boolean | ParamType::Strings => {
+                Data::Unknown(ty)
+            }
+        };
+        Self { data, span, taint: Some(param), whole: true }
     }
 
     /// What it is, with its article, for messages.
@@ -139,10 +147,7 @@ impl Val {
         match &self.data {
             Data::Text(text) => Some(text.clone()),
             Data::Parts(parts) => Some(flat(parts)),
-            Data::Unknown(ParamType::String | ParamType::Union(_)) => Some(Text::const_new("<unknown>")),
-            Data::Unknown(
-                ParamType::Integer | ParamType::Number | ParamType::Boolean | ParamType::Strings,
-            )
+            Data::Unknown(_)
             | Data::Integer(_)
             | Data::Number(..)
             | Data::Boolean(_)
