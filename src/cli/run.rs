@@ -142,7 +142,7 @@ struct Sitting {
     writer: Writer,
     store: Store,
     past: Vec<Event>,
-    ceilings: Ceilings,
+    admission: PlanAdmitted,
 }
 
 /// Runs the plan.
@@ -156,7 +156,7 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     match &arguments.resume {
         None => {
             let plan = arguments.plan.as_deref().expect("the command line requires it");
-            let Some(admitted) = admit(arguments, plan, &Map::new())? else { return Ok(Exit::Refused) };
+            let Some(admitted) = admit(arguments, plan, &About::default())? else { return Ok(Exit::Refused) };
             if arguments.dry_run {
                 print(dry_run(&admitted))?;
                 return Ok(Exit::Good);
@@ -170,7 +170,7 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
             state.mend_latest()?;
             let (about, digest) = About::read(&run)?;
             let plan = arguments.plan.clone().unwrap_or_else(|| about.plan_file.clone().into());
-            let Some(admitted) = admit(arguments, &plan, &about.params)? else { return Ok(Exit::Refused) };
+            let Some(admitted) = admit(arguments, &plan, &about)? else { return Ok(Exit::Refused) };
             let sitting = go_on(arguments, &admitted, run, about, &digest, lock)?;
             drive(arguments, &admitted, sitting)
         }
@@ -179,12 +179,8 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
 
 /// Compiles the plan and looks at everything that could refuse it. None where findings, which have been
 /// told, do.
-fn admit(
-    arguments: &Arguments,
-    plan: &Utf8Path,
-    past: &Map<String, Value>,
-) -> Result<Option<Admitted>, Failure> {
-    let bindings = bindings(arguments, past)?;
+fn admit(arguments: &Arguments, plan: &Utf8Path, past: &About) -> Result<Option<Admitted>, Failure> {
+    let bindings = bindings(arguments, &past.params)?;
     let Compiled { sources, plan: valid, .. } = plans::compiled(plan.as_std_path(), &bindings)?;
     let Some(valid) = valid else { return Ok(None) };
     let operator = Operator {
@@ -203,10 +199,8 @@ fn admit(
     }
     let plan_file = absolute(plan)?;
     let pack = plan_file.parent().unwrap_or(&plan_file).to_owned();
-    let workspace = match &arguments.workspace {
-        Some(workspace) => absolute(workspace)?,
-        None => pack.clone(),
-    };
+    let named = arguments.workspace.as_deref().or(past.workspace.as_deref().map(Utf8Path::new));
+    let workspace = named.map_or_else(|| Ok(pack.clone()), absolute)?;
     let document = dump::document(&valid);
     let bytes = serde_json::to_vec(&document).expect("every field can be written");
     let secrets = secrets(&valid);
@@ -276,7 +270,7 @@ fn begin(arguments: &Arguments, state: &StateDir, admitted: &Admitted) -> Result
         schema: about::SCHEMA,
         plan: admitted.plan.name.clone(),
         plan_file: admitted.plan_file.to_string(),
-        workspace: admitted.workspace.to_string(),
+        workspace: arguments.workspace.as_ref().map(|_| admitted.workspace.to_string()),
         plan_digest: dump::plan_digest(&admitted.document),
         gates: dump::gates_fingerprint(&admitted.document),
         params: admitted.params.clone(),
@@ -297,8 +291,8 @@ fn begin(arguments: &Arguments, state: &StateDir, admitted: &Admitted) -> Result
     let shared = lock.share().map_err(|error| Failure::new(format!("cannot keep the lock: {error}")))?;
     let writer = Writer::begin(&run, lock, &digest)?;
     let store = Store::new(run.clone(), arguments.files_limit, []);
-    let ceilings = admitted.admission.ceilings;
-    Ok(Sitting { run, about, lock: shared, writer, store, past: Vec::new(), ceilings })
+    let admission = admitted.admission.clone();
+    Ok(Sitting { run, about, lock: shared, writer, store, past: Vec::new(), admission })
 }
 
 /// Takes up a run, unless something speaks against it; then nothing of it is touched.
@@ -340,8 +334,15 @@ fn go_on(
     store.keep_only(&sets)?;
     let past = log.events;
     mask_cut_off(&run, &past, &admitted.mask);
-    let ceilings = admission::ceilings(&admitted.plan, &admitted.operator, Some(history.ceilings));
-    Ok(Sitting { run, about, lock: shared, writer, store, past, ceilings })
+    // What the operator does not say anew is as it was.
+    let operator = &admitted.operator;
+    let admission = PlanAdmitted {
+        ceilings: admission::ceilings(&admitted.plan, operator, Some(history.ceilings)),
+        caps: if operator.caps.is_empty() { history.caps } else { operator.caps.clone() },
+        keep_going: operator.keep_going || history.keep_going,
+        ..admitted.admission.clone()
+    };
+    Ok(Sitting { run, about, lock: shared, writer, store, past, admission })
 }
 
 /// Masks the streams of attempts that were in flight when their executor died.
@@ -367,7 +368,7 @@ fn mask_cut_off(run: &RunDir, past: &[Event], mask: &Mask) {
 
 /// Runs a sitting, and says how it came out.
 fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer {
-    let Sitting { run, about, lock: held, writer, store, past, ceilings } = sitting;
+    let Sitting { run, about, lock: held, writer, store, past, admission } = sitting;
     let detail = match (arguments.quiet, arguments.verbose) {
         (true, _) => Detail::Quiet,
         (false, false) => Detail::Normal,
@@ -388,7 +389,7 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
         run: run.name.clone(),
         version: env!("CARGO_PKG_VERSION").into(),
         pack: admitted.pack.clone(),
-        admitted: PlanAdmitted { ceilings, ..admitted.admission.clone() },
+        admitted: admission,
         jobs: jobs(arguments),
         kill_on_failure: arguments.kill_on_failure,
         log_limit: arguments.log_limit,

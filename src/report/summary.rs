@@ -128,8 +128,7 @@ impl<'a> Summary<'a> {
     }
 
     fn others<'b>(&self, failures: impl Iterator<Item = &'b Failure<'b>>, out: &mut Vec<String>) {
-        let mut listed = Vec::new();
-        for failure in failures {
+        self.list("also", failures.collect(), out, |failure, out| {
             let kind = match failure.role {
                 Role::Required => "",
                 Role::Advisory => " (advisory)",
@@ -137,17 +136,15 @@ impl<'a> Summary<'a> {
             };
             let note = failure.row.note().map(|note| format!(": {note}")).unwrap_or_default();
             let status = failure.row.status().map_or("", phrase);
-            let mut lines = vec![text::clean(&format!("  `{}`{kind} {status}{note}", failure.name))];
+            out.push(text::clean(&format!("  `{}`{kind} {status}{note}", failure.name)));
             let logs = failure.row.last.as_ref().map(|last| (self.places.streams)(last.attempt));
-            lines.extend(logs.into_iter().flatten().map(|log| format!("    log   {log}")));
-            listed.push(lines);
-        }
-        self.list("also", listed, out);
+            out.extend(logs.into_iter().flatten().map(|log| format!("    log   {log}")));
+        });
     }
 
     /// Tasks that never ran, by what is to blame.
     fn not_run(&self, out: &mut Vec<String>) {
-        let mut by_cause: IndexMap<String, Vec<Vec<String>>> = IndexMap::new();
+        let mut by_cause: IndexMap<String, Vec<String>> = IndexMap::new();
         for row in &self.history.rows {
             let single = [(row.name.clone(), row)];
             let instances = row.instances.iter().flatten();
@@ -169,11 +166,11 @@ impl<'a> Summary<'a> {
                 }
                 let note = row.note().map(|note| format!(": {note}")).unwrap_or_default();
                 let line = text::clean(&format!("  `{name}`{note}"));
-                by_cause.entry(self.root_cause(row)).or_default().push(vec![line]);
+                by_cause.entry(self.root_cause(row)).or_default().push(line);
             }
         }
         for (cause, tasks) in by_cause {
-            self.list(&format!("did not run, {cause}"), tasks, out);
+            self.list(&format!("did not run, {cause}"), tasks, out, |line, out| out.push(line));
         }
     }
 
@@ -212,14 +209,21 @@ impl<'a> Summary<'a> {
         }
     }
 
-    fn list(&self, heading: &str, entries: Vec<Vec<String>>, out: &mut Vec<String>) {
-        let (count, most) =
-            (entries.len(), if self.style.detail >= Detail::Verbose { usize::MAX } else { MOST });
+    /// A heading, and below it what `show` makes of each entry that there is room for.
+    fn list<T>(
+        &self,
+        heading: &str,
+        entries: Vec<T>,
+        out: &mut Vec<String>,
+        show: impl Fn(T, &mut Vec<String>),
+    ) {
+        let most = if self.style.detail >= Detail::Verbose { usize::MAX } else { MOST };
+        let count = entries.len();
         if count == 0 {
             return;
         }
         out.push(format!("{}:", self.style.paint.with(Tone::Odd, heading)));
-        out.extend(entries.into_iter().take(most).flatten());
+        entries.into_iter().take(most).for_each(|entry| show(entry, out));
         if count > most {
             out.push(format!("  … and {} more", count - most));
         }
@@ -250,17 +254,15 @@ impl<'a> Summary<'a> {
 
     /// The files of tasks that hold.
     fn files(&self, out: &mut Vec<String>) {
-        let mut listed = Vec::new();
+        let mut kept = Vec::new();
         for row in &self.history.rows {
             for row in row.instances.iter().flat_map(IndexMap::values).chain([row]) {
                 if let (Some(Status::Pass | Status::Partial), Some(set)) = (row.status(), row.files()) {
-                    let mut lines = Vec::new();
-                    self.set(set, &mut lines);
-                    listed.push(lines);
+                    kept.push(set);
                 }
             }
         }
-        self.list("captured", listed, out);
+        self.list("captured", kept, out, |set, out| self.set(set, out));
     }
 
     fn end(&self, state: State, out: &mut Vec<String>) {

@@ -25,8 +25,8 @@ pub struct About {
     pub plan: Text,
     /// The plan file, absolute.
     pub plan_file: String,
-    /// The workspace, absolute.
-    pub workspace: String,
+    /// The workspace that the operator named, absolute; else it is the plan file's directory.
+    pub workspace: Option<String>,
     /// The digest of the plan's meaning.
     pub plan_digest: Text,
     /// The digest of `plan.json`.
