@@ -97,3 +97,45 @@ fn a_torn_tail_is_kept_beside_the_log() {
     assert!(before.ends_with(&cut) && !cut.is_empty());
     assert_eq!(pack.status()["tasks"]["c"]["status"], json!("pass"));
 }
+
+#[test]
+fn a_stopped_run_is_opened_again() {
+    let pack = Pack::new(HELD);
+    let run = pack.command(&["run", "--plan", "p.plan"]).stdout(Stdio::piped()).spawn().unwrap();
+    pack.wait_for("started");
+    assert_eq!(pack.plan(&["stop"]).code, 0);
+    assert_eq!(came(run.wait_with_output().unwrap()).code, 3);
+    pack.write("go", "");
+    let came = pack.run(&["--resume"]);
+    assert_eq!(came.code, 0, "{came:?}");
+    assert_eq!((pack.read("a.n"), pack.read("b.n")), ("x\n".to_owned(), "x\nx\n".to_owned()));
+    assert_eq!(pack.status()["verdict"], "valid");
+    // It has ended now: it is reported as it ended, and nothing runs.
+    let came = pack.run(&["--resume"]);
+    assert_eq!(came.code, 0, "{came:?}");
+    assert!(came.out.contains("completed, verdict valid"), "{}", came.out);
+    assert_eq!(pack.read("b.n"), "x\nx\n");
+    let refused = pack.run(&["--resume", "--from", "nobody"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.err.contains("nobody"), "{}", refused.err);
+    assert_eq!(pack.run(&["--resume", "--from", "b"]).code, 0);
+    assert_eq!((pack.read("a.n"), pack.read("b.n")), ("x\n".to_owned(), "x\nx\nx\n".to_owned()));
+}
+
+#[test]
+fn what_the_operator_said_once_holds_for_a_resumed_run() {
+    let pack = Pack::new(
+        "command a { run = \"touch started; until [ -e go ]; do sleep 0.02; done; pwd > where\" }\n\
+         command b { depends_on = [a], needs = [\"gpu\"], run = \"pwd > there\" }\n",
+    );
+    std::fs::create_dir(pack.file("work")).unwrap();
+    let all = ["run", "--plan", "p.plan", "--cap", "gpu", "--workspace", "work"];
+    let mut run = pack.command(&all).stdout(Stdio::null()).spawn().unwrap();
+    pack.wait_for("work/started");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    pack.write("work/go", "");
+    let came = pack.plan(&["run", "--resume"]);
+    assert_eq!(came.code, 0, "{came:?}");
+    assert_eq!(pack.read("work/where"), pack.read("work/there"));
+}
