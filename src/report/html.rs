@@ -5,7 +5,9 @@
 //! page's own. Unaware of where logs are kept and of what is secret: who calls brings closures.
 
 mod chart;
+mod details;
 mod escape;
+mod facts;
 mod graph;
 mod layout;
 mod svg;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::escape::Safe;
-use super::{Page, tasks, text, words};
+use super::escape::{self, Safe};
+use super::{Page, details, facts, tasks, text, words};
 use crate::event;
 use crate::history::State;
 
@@ -52,9 +52,14 @@ pub(super) fn write(out: &mut String, page: &Page<'_>) {
     {
         let _ = write!(out, "<span>{}</span>", ended.exit.as_str().replace('_', " "));
     }
-    out.push_str("</p></header><main><dl class=\"numbers\">");
+    out.push_str("</p></header><main>");
+    if let Some(goal) = &page.input.plan.header.goal {
+        let _ = write!(out, "<p class=\"goal\">{}</p>", Safe(goal));
+    }
+    out.push_str("<dl class=\"numbers\">");
     numbers(out, page);
     out.push_str("</dl>");
+    params(out, page);
     tally(out, page);
     causes(out, page);
     gates(out, page);
@@ -67,7 +72,7 @@ pub(super) fn write(out: &mut String, page: &Page<'_>) {
         let lines = history.warnings.iter().take(MOST_WARNINGS).map(|warning| {
             let mut line = String::from("<li>");
             if let Some(task) = &warning.task {
-                tasks::link(&mut line, page, task);
+                facts::link(&mut line, page, task);
                 line.push_str(": ");
             }
             let _ = write!(line, "{}</li>", Safe(&warning.message));
@@ -102,9 +107,32 @@ fn numbers(out: &mut String, page: &Page<'_>) {
     if instances > 0 {
         number("Instances", instances.to_string(), None);
     }
+    if let Some(result) = &page.input.plan.header.result {
+        let mut link = String::new();
+        facts::link(&mut link, page, result);
+        number("Result", link, None);
+    }
     if history.sittings > 1 {
         number("Sittings", history.sittings.to_string(), None);
     }
+}
+
+/// What the run was launched with.
+fn params(out: &mut String, page: &Page<'_>) {
+    let params = &page.input.plan.params;
+    if params.is_empty() {
+        return;
+    }
+    out.push_str("<p class=\"params\">Launched with");
+    for param in params {
+        let value = param.value.as_ref().and_then(|value| serde_json::value::to_raw_value(value).ok());
+        let value =
+            value.map_or_else(|| "nothing".to_owned(), |raw| (page.input.show)(&raw.into()).get().to_owned());
+        let (shown, left_out) = escape::cut(&value, 200);
+        let more = if left_out > 0 { "…" } else { "" };
+        let _ = write!(out, " <code>{} = {}{more}</code>", Safe(&param.name), Safe(shown));
+    }
+    out.push_str("</p>");
 }
 
 /// A bar of all statuses.
@@ -154,7 +182,7 @@ fn causes(out: &mut String, page: &Page<'_>) {
     for &at in first.iter().take(MOST_CAUSES) {
         let (task, row) = (&page.input.plan.tasks[at], page.row(at));
         out.push_str("<li>");
-        tasks::link(out, page, &task.name);
+        facts::link(out, page, &task.name);
         let _ = write!(out, " {}", words::word(page.looks[at]));
         if let Some(note) = row.note() {
             let _ = write!(out, ": {}", Safe(note));
@@ -187,6 +215,6 @@ fn gates(out: &mut String, page: &Page<'_>) {
         return;
     }
     out.push_str("<section class=\"gates\"><h2>Acceptance</h2>");
-    tasks::verifiers(out, gates.values());
+    details::verifiers(out, gates.values());
     out.push_str("</section>");
 }
