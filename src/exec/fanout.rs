@@ -47,10 +47,7 @@ pub(super) fn elements(
         Over::Param(id) => {
             let param = &plan.params[id.index()];
             let value = param.value.as_ref().or(param.default.as_ref());
-            let values = match value {
-                Some(Value::List(values)) => values.as_slice(),
-                _ => &[],
-            };
+            let values = if let Some(Value::List(values)) = value { values.as_slice() } else { &[] };
             (raw(&ir_list(values)), Text::from(param.name.value.as_str()))
         }
         Over::Field(id, field) => {

@@ -14,7 +14,7 @@ mod json;
 pub mod ports;
 mod readiness;
 pub mod resume;
-pub mod route;
+mod route;
 pub mod scheduler;
 mod settle;
 mod staging;

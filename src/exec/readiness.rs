@@ -112,7 +112,7 @@ pub(super) fn barred(s: &Scheduler, unit: Unit) -> Option<Bar> {
             if s.history.stop_requested {
                 return Some(Bar::new(BlockedReason::Stopped, None, "not started: the run was stopped"));
             }
-            s.limits.time_up(&s.used()).map(|ceiling| bar_of_ceiling(ceiling))
+            s.limits.time_up(&s.used()).map(bar_of_ceiling)
         }
     }
 }
@@ -261,7 +261,8 @@ fn looked_at(s: &Scheduler, unit: Unit) -> impl Iterator<Item = (TaskId, &Row)> 
     task.depends_on.iter().filter(move |_| !nothing).filter_map(move |dependency| {
         let of = dependency.task;
         let own = fanout::aligned(task, &s.plan[of]) && s.history.rows[of.index()].instances.is_some();
-        (!(shared_only && own) && !(own_only && !own)).then(|| (of, s.seen(of, unit)))
+        let left_out = if own { shared_only } else { own_only };
+        (!left_out).then(|| (of, s.seen(of, unit)))
     })
 }
 

@@ -46,7 +46,7 @@ pub(super) fn from_source(route: &Route, source: &str, row: &Row) -> Result<Raw,
 ///
 /// # Errors
 /// What is wrong with them: a note for the route, which fails.
-pub fn decided(route: &Route, output: &RawValue) -> Result<Raw, Text> {
+pub(super) fn decided(route: &Route, output: &RawValue) -> Result<Raw, Text> {
     answers(route, |question| {
         let name = &question.name.value;
         let value = json::member(output, name)

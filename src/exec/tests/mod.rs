@@ -1,6 +1,7 @@
 //! The scheduler, driven by hand.
 
 mod ceilings;
+mod engine;
 mod epilogue;
 mod fan_out;
 mod joins;
