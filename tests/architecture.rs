@@ -91,8 +91,17 @@ const PURE_STD: &[&str] = &[
 ];
 
 /// Libraries that pure code may name: none of them reads a clock, the environment or a file.
-const PURE_LIBRARIES: &[&str] =
-    &["blake3", "camino", "compact_str", "indexmap", "memchr", "rustc_hash", "serde", "serde_json"];
+const PURE_LIBRARIES: &[&str] = &[
+    "blake3",
+    "camino",
+    "compact_str",
+    "indexmap",
+    "memchr",
+    "rustc_hash",
+    "schemars",
+    "serde",
+    "serde_json",
+];
 
 /// What pure code may name besides: conversions of a time that somebody else has read, and the trait through
 /// which a digest takes bytes.
