@@ -162,7 +162,7 @@ impl<'a> Several<'a> {
         let target = target(page, &worst.name);
         let _ = write!(
             out,
-            "<a class=\"b s-{}\" tabindex=\"-1\" href=\"#{}\" style=\"left:{:.2}%;width:{:.2}%;top:{top}px;\
+            "<a class=\"b s-{}\" tabindex=\"-1\" href=\"#{}\" style=\"--l:{:.2}%;width:{:.2}%;top:{top}px;\
              height:{height}px\" title=\"",
             worst.how.look(),
             Safe(&target),

@@ -63,6 +63,7 @@ fn run(out: &mut String, page: &Page<'_>, name: &str, row: &Row) {
     warnings(out, page.input.history.warnings.iter().filter(|warning| warning.task.as_deref() == Some(name)));
     if row.instances.is_none()
         && let Some(output) = row.output()
+        && output.get() != "{}"
     {
         let title = if words::is_bad(row) { "Reading kept from the failure" } else { "Result" };
         block(out, page, title, &escape::pretty((page.input.show)(&output).get()), MOST_RESULT, Keep::Start);

@@ -12,6 +12,12 @@ use crate::source::Text;
 /// Most names in a list of tasks.
 const MOST_NAMES: usize = 24;
 
+/// The same on the page of a large plan, which would be little else.
+const FEW_NAMES: usize = 6;
+
+/// How many tasks a large plan has.
+const LARGE: usize = 1000;
+
 /// Most bytes of a command.
 const MOST_COMMAND: usize = 1500;
 
@@ -140,8 +146,9 @@ fn command(task: &TaskDocument) -> Option<String> {
 
 fn names<'a>(page: &Page<'_>, names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let mut out = String::new();
-    let more = names.len().saturating_sub(MOST_NAMES);
-    for name in names.take(MOST_NAMES) {
+    let most = if page.looks.len() > LARGE { FEW_NAMES } else { MOST_NAMES };
+    let more = names.len().saturating_sub(most);
+    for name in names.take(most) {
         let Some(&at) = page.index.get(name) else { continue };
         let look = page.looks[at];
         let _ = write!(
