@@ -73,12 +73,8 @@ impl<'a> Lower<'a, '_> {
                 }
             }
         }
-        let names_program = match list.first() {
-            Some(Arg::Text(program)) => !program.is_empty(),
-            Some(Arg::Pack(_)) => true,
-            None => items.iter().any(|item| item.is_hole()),
-        };
-        if !names_program {
+        let nameless = items.first().is_none_or(|first| first.text().is_some_and(|text| text.is_empty()));
+        if nameless {
             let message = format!("`{}` names no program", row.name);
             self.error(fields::UNUSABLE.at(expr.span, message).label("the first element is the program"));
             return None;

@@ -55,7 +55,16 @@ impl<'a> Lower<'a, '_> {
                 Some(comparison) => {
                     let left = self.operand(left, scope, reads, false);
                     let listed = matches!(comparison, Comparison::In | Comparison::NotIn);
+                    let list = right.span;
                     let right = self.operand(right, scope, reads, listed);
+                    if let Some(Operand::Literal(value)) = &right
+                        && listed
+                        && !matches!(value, Value::List(_))
+                    {
+                        let found = UNREADABLE.at(list, "`in` looks for a value in a list");
+                        self.error(found.label("no list").help("write `[…]` at its right"));
+                        return None;
+                    }
                     Some(Condition::Compare {
                         left: left?,
                         operator: comparison,

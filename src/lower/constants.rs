@@ -3,7 +3,9 @@
 //!
 //! Leaves to `eval` what an expression means, and to `expand` everything that unrolls.
 
-use super::names::What;
+use rustc_hash::FxHashMap;
+
+use super::names::{self, What};
 use super::params::{self, Launch};
 use super::value::Val;
 use super::{Lower, files};
@@ -50,8 +52,9 @@ impl<'a> Lower<'a, '_> {
             }
         }
         for (file, module) in (0u32..).zip(modules) {
+            let mut seen = FxHashMap::default();
             for import in files::imports(&module.ast) {
-                self.import(file, import);
+                self.import(file, import, &mut seen);
             }
         }
     }
@@ -145,7 +148,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Brings the templates, lets and profiles of an imported file into scope.
-    fn import(&mut self, file: u32, import: &ast::Import) {
+    fn import(&mut self, file: u32, import: &ast::Import, seen: &mut FxHashMap<u32, Span>) {
         let path = load::resolve(self.modules[file as usize].base(), &import.path.value);
         let Some(from) = path.and_then(|path| self.modules.iter().position(|module| module.path == path))
         else {
@@ -153,6 +156,16 @@ impl<'a> Lower<'a, '_> {
             return;
         };
         let from = u32::try_from(from).unwrap_or(u32::MAX);
+        if let Some(&first) = seen.get(&from) {
+            self.error(
+                names::DUPLICATE
+                    .at(import.path.span, format!("`{}` is imported twice", import.path.value))
+                    .label("imported again")
+                    .related(first, "imported here already"),
+            );
+            return;
+        }
+        seen.insert(from, import.path.span);
         if from == file {
             return;
         }

@@ -270,7 +270,7 @@ impl<'a> Lower<'a, '_> {
         match &block.name {
             Some(Name::Ident(name)) => (name.clone(), false),
             Some(Name::Template(format)) => {
-                if scope.locals.is_none() {
+                if scope.origin.is_none() {
                     self.unrolled_name(format.span);
                 }
                 let value = self.format(format, scope);
@@ -414,7 +414,7 @@ impl<'a> Lower<'a, '_> {
         let list = self.eval(&of.list, &place.scope);
         if let Some(param) = list.taint {
             self.plan.facts.incomplete = true;
-            self.reaches(param, of.list.span, "the list of a `for`");
+            self.reaches(param, of.list.span, super::params::FOR);
             return;
         }
         let items = match &list.data {
@@ -546,6 +546,7 @@ impl<'a> Lower<'a, '_> {
         place: &Place,
     ) -> Option<Vec<Val>> {
         let before = self.trouble;
+        let mut unknown = false;
         let mut values: Vec<Option<(Val, Span)>> = vec![None; template.arguments.len()];
         let mut next = 0;
         for argument in &of.arguments {
@@ -563,6 +564,7 @@ impl<'a> Lower<'a, '_> {
                         let message = format!("`{}` has no argument `{}`", template.name.value, name.value);
                         let found = ARGUMENT.at(name.span, message).maybe_help(near);
                         self.error(found.related(template.name.span, "declared here"));
+                        unknown = true;
                         continue;
                     };
                     at
@@ -595,6 +597,8 @@ impl<'a> Lower<'a, '_> {
             given.push(match (value, default) {
                 (Some((value, _)), _) => value,
                 (None, Some(default)) => self.eval(default, &scope),
+                // Its name may have been misspelt, which is reported.
+                (None, None) if unknown => Val::hole(of.span),
                 (None, None) => {
                     let message = format!("`{}` needs its argument `{}`", template.name.value, row.value);
                     let found = ARGUMENT.at(of.span, message).label(format!("`{}` is missing", row.value));

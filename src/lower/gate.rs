@@ -14,12 +14,12 @@ impl<'a> Lower<'a, '_> {
         let ask = fields.get(&table::ASK).and_then(|expr| self.filled(&table::ASK, expr, scope));
         let options = match fields.get(&table::OPTIONS) {
             Some(expr) => {
-                let options = self.texts(&table::OPTIONS, expr, scope).unwrap_or_default();
-                if options.is_empty() {
+                let options = self.texts(&table::OPTIONS, expr, scope);
+                if options.as_ref().is_some_and(Vec::is_empty) {
                     let message = "`options` lists no answer";
                     self.error(fields::UNUSABLE.at(expr.span, message).help("drop it for a yes/no question"));
                 }
-                options
+                options.unwrap_or_default()
             }
             None => ["yes", "no"].map(|word| Spanned::new(Text::const_new(word), fields.span)).to_vec(),
         };

@@ -123,10 +123,8 @@ impl<'a> Lower<'a, '_> {
             };
             match block.keyword.value {
                 Keyword::Command | Keyword::Evaluate | Keyword::Agent | Keyword::Gate => {}
-                other => {
-                    self.misplaced_in(other, block.keyword.span, Keyword::Machine);
-                    continue;
-                }
+                // Reported with everything else that the machine cannot hold.
+                _ => continue,
             }
             let (name, misnamed) = self.task_name(block, scope);
             if !misnamed {

@@ -100,7 +100,7 @@ impl What {
             Self::Task(_) => "a task",
             Self::Gate => "an acceptance gate",
             Self::Resolve => "a `resolve` block",
-            Self::Foreign => "a parameter of an imported file, which has no value here",
+            Self::Foreign => "a parameter of an imported file",
             Self::Broken => "a block with an error",
         }
     }
@@ -283,7 +283,10 @@ impl Lower<'_, '_> {
         self.session.suggestions -= 1;
         let near = suggest::did_you_mean(name, self.names.candidates(file, &wanted));
         near.or_else(|| {
-            // Where there are few, they are all worth a look.
+            // Where there are few, they are all worth a look; of tasks there are always some.
+            if wanted(What::Task(TaskId::default())) {
+                return None;
+            }
             let mut all: Vec<&str> = self.names.candidates(file, wanted).take(4).collect();
             all.sort_unstable();
             let quoted: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();

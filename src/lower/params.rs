@@ -79,6 +79,9 @@ pub(crate) static INVALID: Code = Code {
     explain: "A value has the parameter's type and keeps its `pattern`, `min` and `max`.",
 };
 
+/// The place that a loop reads.
+pub(super) const FOR: &str = "the list of a `for`";
+
 /// The values that a launch gives.
 #[derive(Clone, Debug, Default)]
 pub struct Bindings {
@@ -256,16 +259,21 @@ impl<'a> Lower<'a, '_> {
     /// Reports an external value that arrived where none may go.
     pub(super) fn reaches(&mut self, param: ParamId, span: Span, place: &str) {
         let name = self.plan.params[param.index()].name.clone();
+        let help = match place {
+            "`run`" | "`done_when`" | "`cwd`" | "`emits_files`" | "a path" => Some(format!(
+                "pass it as a variable, as in `env = {{ {} = {} }}`",
+                name.value.to_uppercase().replace('-', "_"),
+                name.value
+            )),
+            FOR => Some("to run a task for every element, use `over` in the task".to_owned()),
+            _ => None,
+        };
         self.error(
             REACHES
                 .at(span, format!("the parameter `{}` reaches {place}", name.value))
                 .label("comes from outside")
                 .related(name.span, format!("`{}` is external", name.value))
-                .help(format!(
-                    "pass it as a variable, as in `env = {{ {} = {} }}`",
-                    name.value.to_uppercase().replace('-', "_"),
-                    name.value
-                )),
+                .maybe_help(help),
         );
     }
 
@@ -288,8 +296,9 @@ impl<'a> Lower<'a, '_> {
         };
         let hole = !known || (param.default.is_some() && row.default.is_none() && row.value.is_none());
         let unknown = row.value.is_none();
-        if unknown && !hole && !launch.check_only && !launch.took(&row.name.value) && param.default.is_none()
-        {
+        // A check needs no values from an operator, but a call gives its own.
+        let wanted = !launch.check_only || launch.call.is_some();
+        if unknown && !hole && wanted && !launch.took(&row.name.value) && param.default.is_none() {
             self.missing(&row, launch.call);
         }
         let span = param.name.span;
