@@ -42,13 +42,8 @@ pub const INTERRUPTED_OPTIONS: [&str; 4] = ["rerun", "pass", "fail", "skip"];
 
 /// Looks at `unit`, whose dependencies are terminal (step 3).
 pub(super) fn consider(s: &Scheduler, unit: Unit) -> Decision {
-    let again = s.row(unit).attempts > 0;
-    if let Some(bar) = barred(s, unit) {
-        return Decision::Record(Box::new(if again {
-            settle::spent(s, unit, &bar.note)
-        } else {
-            bar.settled(s.name(unit)).into()
-        }));
+    if let Some(body) = barred_from(s, unit) {
+        return Decision::Record(Box::new(body));
     }
     if !s.has_free_slot() {
         return Decision::NoSlot;
@@ -61,7 +56,7 @@ pub(super) fn consider(s: &Scheduler, unit: Unit) -> Decision {
     if let Some(body) = interrupted(s, unit) {
         return Decision::Record(Box::new(body));
     }
-    if !again {
+    if s.row(unit).attempts == 0 {
         let checks = [not_taken_join, not_taken_when, unmet_join];
         if let Some(settled) = checks.iter().find_map(|check| check(s, unit)) {
             return Decision::record(settled);
@@ -71,6 +66,16 @@ pub(super) fn consider(s: &Scheduler, unit: Unit) -> Decision {
         }
     }
     affordable(s, unit)
+}
+
+/// How `unit` settles if it may not start any more: on its last attempt, if it had one.
+pub(super) fn barred_from(s: &Scheduler, unit: Unit) -> Option<Body> {
+    let bar = barred(s, unit)?;
+    Some(if s.row(unit).attempts > 0 {
+        settle::spent(s, unit, &bar.note)
+    } else {
+        bar.settled(s.name(unit)).into()
+    })
 }
 
 /// Why a unit may not start any more.
@@ -117,10 +122,23 @@ pub(super) fn barred(s: &Scheduler, unit: Unit) -> Option<Bar> {
     }
 }
 
-/// Whether `unit` was in flight when a required failure halted the run, and was cut off before it could
-/// finish: what is in flight then settles on its own result, so that it runs again.
+/// Whether `unit` was in flight when a required failure, or an early end, halted the run, and was cut off
+/// before it could finish: what is in flight then settles on its own result, so that it runs again.
 fn finishes(s: &Scheduler, unit: Unit, halted: &Halted) -> bool {
-    halted.exit == Exit::Failed && s.row(unit).cut_off && !s.options.kill_on_failure
+    let lets_finish = match halted.exit {
+        Exit::Failed => !s.options.kill_on_failure,
+        Exit::Concluded => true,
+        Exit::Completed
+        | Exit::Unaccepted
+        | Exit::CostCeiling
+        | Exit::TimeCeiling
+        | Exit::StepCeiling
+        | Exit::Truncated
+        | Exit::Stopped
+        | Exit::Waiting
+        | Exit::Stuck => false,
+    };
+    lets_finish && s.row(unit).cut_off
 }
 
 fn bar_of_ceiling(ceiling: Ceiling) -> Bar {

@@ -76,8 +76,8 @@ pub(super) struct Tally {
     pub(super) running: ByStage<usize>,
     /// Whole tasks that are not terminal.
     pub(super) unsettled: ByStage<usize>,
-    /// Questions that are open.
-    pub(super) asking: usize,
+    /// Whose questions are open.
+    pub(super) asking: BTreeSet<Unit>,
     /// Required main tasks that settled without holding.
     pub(super) failures: usize,
     /// The first of them.
@@ -208,10 +208,10 @@ impl Scheduler {
     /// The first of what is ready, if it may be considered (EXECUTION §4).
     fn consider(&self) -> Option<Action> {
         for stage in [Stage::Main, Stage::Epilogue] {
-            if !self.considers(stage) {
-                continue;
-            }
-            for unit in self.queues.of(stage).heads() {
+            let queue = self.queues.of(stage);
+            let early = (stage == Stage::Main && self.concluded()).then(|| queue.first_cut_off());
+            let heads = queue.heads().filter(|_| early.is_none()).chain(early.flatten());
+            for unit in heads.filter(|_| self.considers(stage)) {
                 match readiness::consider(self, unit) {
                     Decision::Record(body) => return Some(Action::Record(*body)),
                     Decision::Dispatch => return Some(Action::Dispatch(self.dispatch(unit))),
@@ -226,7 +226,7 @@ impl Scheduler {
     /// Whether pending tasks of `stage` are looked at at all.
     fn considers(&self, stage: Stage) -> bool {
         match stage {
-            Stage::Main => self.history.interrupted.is_none() && !self.concluded(),
+            Stage::Main => self.history.interrupted.is_none(),
             Stage::Epilogue => self.rest.is_some(),
         }
     }

@@ -95,17 +95,25 @@ pub(super) fn spent(s: &Scheduler, unit: Unit, why: &str) -> Body {
     TaskSettled { task, status, note: Some(note), blocked: None, output: None }.into()
 }
 
-/// Who waits before another attempt that will not come settles on its last one.
+/// Who waits before another attempt that will not come settles on its last one, and nobody is asked about
+/// what will not run.
 pub(super) fn give_up(s: &Scheduler) -> Option<Body> {
     let interrupted = s.history.interrupted.is_some();
     let main = s.queues.of(Stage::Main);
     if s.history.halted.is_some() && !interrupted {
         let first = main.waiting().map(|(_, unit)| unit).next();
-        let first = first.or_else(|| main.first_again().filter(|_| s.concluded()));
+        let given_up = |&unit: &Unit| s.concluded() && !s.row(unit).cut_off;
+        let first = first.or_else(|| main.first_again().filter(given_up));
         if let Some(unit) = first {
             let why = readiness::barred(s, unit).map(|bar| bar.note).unwrap_or_default();
             return Some(spent(s, unit, &why));
         }
+    }
+    if !interrupted
+        && !s.concluded()
+        && let Some(body) = s.tally.asking.iter().find_map(|&unit| readiness::barred_from(s, unit))
+    {
+        return Some(body);
     }
     s.rest?;
     s.queues.of(Stage::Epilogue).waiting().find_map(|(_, unit)| {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use super::fanout::Element;
 use super::states::Phase;
+use crate::history::Row;
 use crate::ir::{Millis, Stage};
 
 /// A whole task, or one instance of a mapped one. Ordered as they are considered (EXECUTION §4): by
@@ -46,15 +47,20 @@ pub(super) struct Queue {
     priced: BTreeSet<Unit>,
     /// Those of both whose retry is due: they ran before.
     again: BTreeSet<Unit>,
+    /// Those of both that were in flight when the last sitting was cut off.
+    cut_off: BTreeSet<Unit>,
     /// Who waits before another attempt, and until when.
     waits: BTreeSet<(Millis, Unit)>,
 }
 
 impl Queue {
-    pub(super) fn push(&mut self, unit: Unit, priced: bool, again: bool) {
+    pub(super) fn push(&mut self, unit: Unit, priced: bool, row: &Row) {
         if priced { &mut self.priced } else { &mut self.plain }.insert(unit);
-        if again {
+        if row.attempts > 0 {
             self.again.insert(unit);
+        }
+        if row.cut_off {
+            self.cut_off.insert(unit);
         }
     }
 
@@ -63,6 +69,7 @@ impl Queue {
             self.priced.remove(&unit);
         }
         self.again.remove(&unit);
+        self.cut_off.remove(&unit);
     }
 
     /// The first of those that reserve no money, and the first of those that do; the earlier one first.
@@ -76,6 +83,11 @@ impl Queue {
     /// The first whose retry is due.
     pub(super) fn first_again(&self) -> Option<Unit> {
         self.again.first().copied()
+    }
+
+    /// The first that was in flight when the last sitting was cut off.
+    pub(super) fn first_cut_off(&self) -> Option<Unit> {
+        self.cut_off.first().copied()
     }
 
     pub(super) fn wait(&mut self, until: Millis, unit: Unit) {
@@ -97,7 +109,7 @@ impl Queue {
     }
 
     pub(super) fn retain(&mut self, keep: impl Fn(Unit) -> bool) {
-        for set in [&mut self.plain, &mut self.priced, &mut self.again] {
+        for set in [&mut self.plain, &mut self.priced, &mut self.again, &mut self.cut_off] {
             set.retain(|&unit| keep(unit));
         }
     }

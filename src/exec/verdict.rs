@@ -129,7 +129,7 @@ pub(super) fn end(s: &Scheduler) -> Option<Body> {
         let Outcome { exit, verdict } = outcome(s);
         return ended(exit, Some(verdict));
     }
-    if s.tally.asking > 0 {
+    if !s.tally.asking.is_empty() {
         return ended(Exit::Waiting, None);
     }
     let note = stuck(s);

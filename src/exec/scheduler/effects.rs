@@ -48,8 +48,12 @@ impl Scheduler {
                 let until = *self.until_mut(unit);
                 self.queues.of_mut(stage).unwait(until, unit);
             }
-            Then::Ask => self.tally.asking += 1,
-            Then::Unask => self.tally.asking -= 1,
+            Then::Ask => {
+                self.tally.asking.insert(unit);
+            }
+            Then::Unask => {
+                self.tally.asking.remove(&unit);
+            }
             Then::Spread => self.spread(unit)?,
             Then::Tell => self.tell(unit),
         }
@@ -91,9 +95,10 @@ impl Scheduler {
     }
 
     fn push(&mut self, unit: Unit) {
-        let (priced, again) = (self.task(unit).max_usd.is_some(), self.row(unit).attempts > 0);
-        let stage = self.task(unit).stage;
-        self.queues.of_mut(stage).push(unit, priced, again);
+        let row = &self.history.rows[self.id(unit).index()];
+        let instance = unit.index().and_then(|at| row.instances.as_ref()?.get_index(at));
+        let (stage, priced) = (self.task(unit).stage, self.task(unit).max_usd.is_some());
+        self.queues.of_mut(stage).push(unit, priced, instance.map_or(row, |(_, row)| row));
     }
 
     /// Of instances that run one at a time: the next one's turn, if nobody has it.

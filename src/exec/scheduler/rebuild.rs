@@ -92,7 +92,9 @@ impl Scheduler {
             Phase::Ended => {
                 self.judge.insert(unit);
             }
-            Phase::Asking => self.tally.asking += 1,
+            Phase::Asking => {
+                self.tally.asking.insert(unit);
+            }
             Phase::Pending | Phase::Running | Phase::Waiting | Phase::Expanding | Phase::Settled => {}
         }
     }

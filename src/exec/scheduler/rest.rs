@@ -59,6 +59,8 @@ impl Scheduler {
             && (self.history.interrupted.is_some()
                 || (queue.waiting_count() == 0
                     && queue.first_again().is_none()
+                    && queue.first_cut_off().is_none()
+                    && !self.tally.asking.iter().any(|unit| main(unit) && self.row(*unit).cut_off)
                     && !self.judge.iter().any(main)
                     && !self.folds.iter().any(main)))
     }

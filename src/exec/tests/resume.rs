@@ -139,6 +139,37 @@ fn a_stopped_run_goes_on_where_it_was_stopped() {
 }
 
 #[test]
+fn what_was_in_flight_at_a_halt_finishes_after_a_crash() {
+    for (early, exit) in [(false, "failed"), (true, "concluded")] {
+        let mut plan = Builder::new();
+        plan.command("a").with(|task| task.may_complete = true);
+        plan.command("slow");
+        plan.command("flaky");
+        plan.command("never").after(&["slow"]);
+        plan.command("e").epilogue();
+        let plan = plan.done();
+        let script = |dispatch: &Dispatch| match (dispatch.name.as_str(), dispatch.nth) {
+            ("a", _) if early => says(r#"{"complete":true}"#),
+            ("a", _) => fails("exit 1"),
+            ("slow", _) => says(r#"{"v":1}"#).takes(1_000),
+            ("flaky", 1) => lost().takes(500),
+            _ => pass(),
+        };
+        let whole = Sim::new(plan.clone(), &jobs(3), script).run();
+        assert_eq!((whole.outcome(), whole.status("flaky")), (exit, Some(Status::Transport)));
+        for cut in 2..whole.events.len() {
+            if !whole.events[..cut].iter().any(|event| matches!(event.body, Body::Halted(_))) {
+                continue; // Before the halt, what else starts in time is another question.
+            }
+            let cut = Sim::new(plan.clone(), &jobs(3), script).run_to(cut);
+            let again = resume(&plan, &jobs(3), &cut.events, &request(&jobs(3)), script);
+            assert_eq!(again.rows(), whole.rows(), "{exit}, cut after {:?}", cut.events.last());
+            assert_eq!(again.ended(), whole.ended());
+        }
+    }
+}
+
+#[test]
 fn a_raised_ceiling_opens_the_run() {
     let mut plan = Builder::new();
     plan.command("a");
@@ -266,6 +297,24 @@ fn a_task_that_asks_waits_for_an_answer() {
         assert_eq!((ended.status("a"), ended.row("a").attempts), (Some(status), attempts), "{answer}");
         assert_eq!(ended.status("b"), Some(Status::Pass));
     }
+}
+
+#[test]
+fn nobody_is_asked_about_what_will_not_run() {
+    let mut plan = Builder::new();
+    plan.command("a").with(|task| task.on_interrupt = OnInterrupt::Ask);
+    plan.command("bad");
+    let plan = plan.done();
+    let cut = Sim::new(plan.clone(), &jobs(1), |_| pass()).run_to(3);
+    let asked = Sim::again(
+        plan,
+        &jobs(1),
+        &cut.events,
+        |scheduler| resumes(scheduler, &request(&jobs(1))).into(),
+        |_| fails("exit 1").takes(1_000),
+    );
+    let ended = asked.at(5, StopRequested { by: None }).run();
+    assert_eq!((ended.outcome(), ended.status("a")), ("stopped", Some(Status::Blocked)));
 }
 
 #[test]
