@@ -14,6 +14,8 @@ pub struct Page {
 
 /// Every rendered page.
 pub static PAGES: &[Page] = &[
+    Page { path: "docs/reference.md", render: crate::reference::markdown::render },
+    Page { path: "docs/diagnostics.md", render: crate::catalog::markdown },
     Page { path: "docs/states.md", render: crate::exec::states::markdown },
     Page { path: "docs/events.md", render: markdown::page },
     Page { path: "docs/events.schema.json", render: || schema::page(&schema::event()) },
