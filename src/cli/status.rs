@@ -84,6 +84,7 @@ fn page(opened: &Opened) -> String {
         events: &opened.log.events,
         held: opened.held,
         show: &|raw| opened.mask.json(raw),
+        mask: &|text| opened.mask.text(text),
         streams: &streams,
     })
 }

@@ -18,6 +18,7 @@ mod timeline;
 mod top;
 mod words;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt::Write;
 
@@ -45,6 +46,9 @@ pub struct Input<'a> {
     pub held: bool,
     /// Makes a result fit to be shown.
     pub show: &'a dyn Fn(&Raw) -> Raw,
+    /// A text of the plan without what must not be shown; none where it has nothing of the kind. Events are
+    /// fit to be shown, but for their results.
+    pub mask: &'a dyn Fn(&str) -> Option<String>,
     /// The ends of an attempt's streams, by its number, fit to be shown. Asked for as long as the page has
     /// room for more.
     pub streams: &'a dyn Fn(u32) -> Streams,
@@ -212,6 +216,11 @@ impl<'a> Page<'a> {
     /// From the first start to the last end of a task, its instances included; none where it never ran.
     fn span(&self, at: usize) -> Option<(Millis, Millis)> {
         self.spans[at]
+    }
+
+    /// A text of the plan, fit to be shown.
+    fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        (self.input.mask)(text).map_or(Cow::Borrowed(text), Cow::Owned)
     }
 
     fn row(&self, at: usize) -> &'a Row {

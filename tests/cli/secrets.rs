@@ -27,6 +27,9 @@ command b { depends_on = [a], run = 'echo "has ${TOKEN-none}"; test "$PLAN_INPUT
         event.as_object_mut().unwrap().shift_remove("output");
         assert!(!event.to_string().contains("hunter22"), "{event}");
     }
+    let page = run(&["status", "--format", "html"]);
+    assert!(page.out.contains("err ***") && page.out.contains("is ***"), "{}", page.out);
+    assert!(!page.out.contains("hunter22"), "{}", page.out);
     let events = run(&["run", "--plan", "p.plan", "--format", "json"]);
     assert!(!events.out.contains("hunter22"), "{}", events.out);
 }

@@ -16,7 +16,7 @@ pub(super) fn body(page: &Page<'_>, at: usize) -> String {
     let (task, row) = (&page.input.plan.tasks[at], page.row(at));
     let mut out = String::new();
     if let Some(doc) = page.input.plan.docs.get(&task.name) {
-        let _ = write!(out, "<p class=\"doc\">{}</p>", Safe(doc));
+        let _ = write!(out, "<p class=\"doc\">{}</p>", Safe(&page.masked(doc)));
     }
     if let Some(note) = row.note() {
         let _ = write!(out, "<p class=\"note\">{}</p>", Safe(note));

@@ -108,7 +108,8 @@ pub(super) fn facts(out: &mut String, page: &Page<'_>, at: usize) {
         fact("Timeout", &words::time(timeout));
     }
     if let Some(command) = command(task) {
-        let (shown, left_out) = escape::cut(command.trim(), MOST_COMMAND);
+        let command = page.masked(command.trim());
+        let (shown, left_out) = escape::cut(&command, MOST_COMMAND);
         let more = if left_out > 0 { "…" } else { "" };
         fact("Runs", &format!("<pre>{}{more}</pre>", Safe(shown)));
     }

@@ -107,6 +107,7 @@ impl Story {
             events: &self.events,
             held: false,
             show: &Clone::clone,
+            mask: &|_| None,
             streams,
         };
         page(&input)

@@ -54,7 +54,7 @@ pub(super) fn write(out: &mut String, page: &Page<'_>) {
     }
     out.push_str("</p></header><main>");
     if let Some(goal) = &page.input.plan.header.goal {
-        let _ = write!(out, "<p class=\"goal\">{}</p>", Safe(goal));
+        let _ = write!(out, "<p class=\"goal\">{}</p>", Safe(&page.masked(goal)));
     }
     out.push_str("<dl class=\"numbers\">");
     numbers(out, page);
