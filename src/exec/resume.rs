@@ -324,7 +324,7 @@ fn cannot_run(plan: &ValidPlan, history: &History, again: &[Text], caps: &[Text]
         pending && task.required && task.stage == Stage::Main && !runnable.has(id)
     });
     // A run of which nothing has started yet is truncated, as a new one would be.
-    if history.steps == 0 {
+    if history.last_attempt == 0 {
         return Vec::new();
     }
     lacking.map(|id| admission::why_not(plan, &runnable, id).into()).collect()

@@ -102,6 +102,8 @@ pub struct Scheduler {
     pub(super) tally: Tally,
     pub(super) limits: Limits,
     pub(super) runnable: Runnable,
+    /// Which required main tasks cannot run here, while nothing was dispatched.
+    pub(super) gap: Option<Text>,
     /// Attempts that ended and from which something has to follow.
     judge: BTreeSet<Unit>,
     /// Mapped tasks all of whose instances are terminal.
@@ -135,6 +137,7 @@ impl Scheduler {
             tally: Tally::default(),
             limits: Limits::default(),
             runnable: Runnable::default(),
+            gap: None,
             judge: BTreeSet::new(),
             folds: BTreeSet::new(),
             causes: FxHashMap::default(),

@@ -4,7 +4,6 @@
 //! The verdict is that of every required main task, never that of the last one. The first halt decides.
 //! Unaware of single attempts.
 
-use super::admission;
 use super::budget::Ceiling;
 use super::scheduler::Scheduler;
 use super::states::Phase;
@@ -53,10 +52,8 @@ pub(super) fn halt(s: &Scheduler) -> Option<Halted> {
     if decided(s) || s.history.interrupted.is_some() {
         return None;
     }
-    if s.history.steps == 0
-        && let Some(note) = admission::gap(&s.plan, &s.runnable)
-    {
-        return Some(Halted { exit: Exit::Truncated, task: None, note: Some(note) });
+    if s.gap.is_some() {
+        return Some(Halted { exit: Exit::Truncated, task: None, note: s.gap.clone() });
     }
     if s.history.stop_requested {
         return Some(Halted { exit: Exit::Stopped, task: None, note: None });

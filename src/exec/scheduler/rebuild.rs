@@ -20,6 +20,8 @@ impl Scheduler {
     pub(super) fn rebuild(&mut self) -> Result<(), Mismatch> {
         self.limits = Limits::new(&self.plan, self.history.ceilings);
         self.runnable = admission::runnable(&self.plan, &self.history.caps);
+        let dispatched = self.history.last_attempt > 0;
+        self.gap = if dispatched { None } else { admission::gap(&self.plan, &self.runnable) };
         self.tasks = vec![TaskState::default(); self.plan.tasks.len()];
         self.queues = ByStage::default();
         self.tally = super::Tally::default();

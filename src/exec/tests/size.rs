@@ -36,6 +36,22 @@ fn a_chain_is_linear() {
 }
 
 #[test]
+fn tasks_that_are_done_already_are_linear() {
+    let mut plan = Builder::new();
+    for at in 0..MANY {
+        plan.command(&format!("t{at}")).with(|task| {
+            task.done_when = Some(Box::new(crate::exec::testing::spanned(crate::ir::DoneWhen::Files)));
+        });
+    }
+    let plan = plan.done();
+    within_bound("tasks that are done already", || {
+        let done = crate::exec::testing::Played { done_already: true, ..pass() };
+        let sim = Sim::new(plan, &jobs(), |_| done.clone()).run();
+        assert_eq!((sim.outcome(), sim.scheduler.history().steps), ("completed", 0));
+    });
+}
+
+#[test]
 fn a_star_is_linear() {
     let mut plan = Builder::new();
     plan.command("hub");
