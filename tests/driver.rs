@@ -347,9 +347,17 @@ command killed  { required = false, run = "kill -KILL $$" }
 command missing { required = false, run = "no-such-command-here" }
 command program { required = false, retries = 0, run = ["no-such-program-here"] }
 command cwd     { required = false, cwd = "nowhere", run = "true" }
+command link    { run = "ln -s / out; mkdir in; ln -s in also" }
+command leaves  { depends_on = [link], required = false, cwd = "out/tmp", run = "true" }
+command stays   { depends_on = [link], cwd = "also", run = "touch here" }
+command nul     { depends_on = [keys], over = keys.keys, required = false, run = "true" }
+command keys    { run = "echo '{\"keys\":[\"a\\u0000b\"]}'", emits = { keys: [string] } }
 "#,
     )
     .play();
+    assert_eq!(played.note("leaves"), "its working directory `out/tmp` leaves the workspace");
+    assert_eq!(played.status("stays"), Some(Status::Pass), "{}", played.note("stays"));
+    assert_eq!(played.status("nul[a\0b]"), Some(Status::Blocked));
     assert_eq!(played.note("plain"), "exit 3: doomed");
     assert_eq!((played.note("note"), played.output("note").as_str()), ("exit 4: why", r#"{"note":"why"}"#));
     assert_eq!(played.note("killed"), "ended by SIGKILL");

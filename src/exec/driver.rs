@@ -374,13 +374,14 @@ impl Driver {
     async fn happens(&mut self) -> Happened {
         let timer = self.next_time().map(|at| self.clock.until(at));
         let in_flight = !self.flights.is_empty();
+        // Signals and times come first: attempts that end all the time must not keep them waiting.
         tokio::select! {
             biased;
-            Some(ended) = self.attempts.join_next_with_id() => Happened::Ended(ended),
             Some(notice) = self.notices.recv() => Happened::Told(notice),
             () = async { match timer { Some(timer) => timer.await, None => std::future::pending().await } } => {
                 Happened::Time
             }
+            Some(ended) = self.attempts.join_next_with_id() => Happened::Ended(ended),
             () = tokio::time::sleep(TICK), if in_flight => Happened::Tick,
         }
     }

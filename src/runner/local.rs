@@ -35,6 +35,10 @@ const GONE: Duration = Duration::from_secs(5);
 pub struct Local {
     /// The operator's environment without `PLAN_*`.
     base: Vec<(OsString, OsString)>,
+    /// Where that is this process's own environment but for these: it is then inherited, not set.
+    inherited_but: Option<Vec<OsString>>,
+    /// What standard input comes from.
+    nothing: Option<File>,
     /// The tokens of the runs that this run is inside of.
     chain: Option<String>,
     programs: Programs,
@@ -44,15 +48,58 @@ pub struct Local {
 impl Local {
     /// A runner for processes that inherit `environment`.
     pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let (mut base, mut chain) = (Vec::new(), None);
+        let (mut base, mut chain, mut dropped) = (Vec::new(), None, Vec::new());
         for (name, value) in environment {
+            if !name.as_encoded_bytes().starts_with(b"PLAN_") {
+                base.push((name, value));
+                continue;
+            }
             if name == TOKEN {
                 chain = value.into_string().ok();
-            } else if !name.as_encoded_bytes().starts_with(b"PLAN_") {
-                base.push((name, value));
+            }
+            dropped.push(name);
+        }
+        let kept = |(name, _): &(OsString, OsString)| !name.as_encoded_bytes().starts_with(b"PLAN_");
+        let inherited_but = std::env::vars_os().filter(kept).eq(base.iter().cloned()).then_some(dropped);
+        Self {
+            base,
+            inherited_but,
+            nothing: File::open("/dev/null").ok(),
+            chain,
+            programs: Programs::default(),
+            trees: Arc::new(Trees::new()),
+        }
+    }
+
+    /// Gives `command` the environment of `start`.
+    fn set_environment(&self, command: &mut Command, start: &Start) {
+        match &self.inherited_but {
+            Some(dropped) => {
+                for name in dropped {
+                    command.env_remove(name);
+                }
+                for name in &start.withheld {
+                    command.env_remove(name);
+                }
+            }
+            None => {
+                command.env_clear();
+                for (name, value) in &self.base {
+                    if !start.withheld.iter().any(|withheld| name == withheld.as_str()) {
+                        command.env(name, value);
+                    }
+                }
             }
         }
-        Self { base, chain, programs: Programs::default(), trees: Arc::new(Trees::new()) }
+        command.envs(start.env.iter().map(|(name, value)| (name.as_str(), value)));
+        let outer = [self.chain.as_deref(), start.within.as_deref()];
+        let tokens: Vec<&str> = outer.into_iter().flatten().chain([start.token.as_str()]).collect();
+        command.env(TOKEN, tokens.join(":"));
+    }
+
+    fn nothing(&self) -> Stdio {
+        let shared = self.nothing.as_ref().and_then(|nothing| nothing.try_clone().ok());
+        shared.map_or_else(Stdio::null, Stdio::from)
     }
 
     fn search_path<'a>(&'a self, start: &'a Start) -> &'a OsStr {
@@ -65,19 +112,10 @@ impl Local {
         let name = start.argv.first().map_or("", String::as_str);
         let program = self.programs.find(name, self.search_path(start), start.cwd.as_std_path());
         let program = program.map_err(|why| NotStarted { missing: true, why })?;
-        let outer = [self.chain.as_deref(), start.within.as_deref()];
-        let tokens: Vec<&str> = outer.into_iter().flatten().chain([start.token.as_str()]).collect();
         let mut command = Command::new(program);
         command.arg0(name).args(&start.argv[1..]).current_dir(&start.cwd).process_group(0);
-        command.env_clear();
-        for (name, value) in &self.base {
-            if !start.withheld.iter().any(|withheld| name == withheld.as_str()) {
-                command.env(name, value);
-            }
-        }
-        command.envs(start.env.iter().map(|(name, value)| (name.as_str(), value)));
-        command.env(TOKEN, tokens.join(":"));
-        command.stdin(Stdio::null());
+        self.set_environment(&mut command, start);
+        command.stdin(self.nothing());
         command.stdout(stream(&start.paths.stdout)?).stderr(stream(&start.paths.stderr)?);
         let child = command.spawn().map_err(|error| cannot_start(start, name, &error))?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);

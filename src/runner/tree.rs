@@ -16,6 +16,8 @@ use crate::source::Text;
 #[derive(Debug)]
 pub(super) struct Trees {
     own: i32,
+    /// Whether orphans come to us.
+    reaps: bool,
     known: Mutex<Known>,
 }
 
@@ -43,11 +45,11 @@ impl Trees {
     pub(super) fn new() -> Self {
         let own = rustix::process::getpid();
         // Without it orphans escape to init, and are then found by their token alone.
-        let _ = rustix::process::set_child_subreaper(Some(own));
+        let reaps = rustix::process::set_child_subreaper(Some(own)).is_ok();
         let own = own.as_raw_nonzero().get();
         let foreign = proc::children(own).into_iter().map(|pid| (pid, proc::stat(pid).map(|s| s.id.start)));
         let known = Known { foreign: foreign.collect(), ..Known::default() };
-        Self { own, known: Mutex::new(known) }
+        Self { own, reaps, known: Mutex::new(known) }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -163,11 +165,12 @@ impl Trees {
     /// Kills all of the attempt but its own process, which has ended, and reaps what came to us. Returns
     /// whether something is still there and the call has to be repeated.
     pub(super) fn clear(&self, root: &Root) -> bool {
-        let _ = rustix::process::kill_process_group(root.pid, Signal::KILL);
         let orphans = self.orphans(root);
-        if orphans.is_empty() && !self.has_kin(root) {
+        if self.reaps && orphans.is_empty() && !self.has_kin(root) {
+            // Whoever is left of a tree whose root has ended is below an orphan, and orphans come to us.
             return false;
         }
+        let _ = rustix::process::kill_process_group(root.pid, Signal::KILL);
         for orphan in orphans.iter().filter(|orphan| orphan.zombie) {
             reap(orphan.id.pid);
         }

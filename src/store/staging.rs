@@ -45,7 +45,7 @@ pub struct Staging {
 
 #[derive(Debug, Default)]
 struct Made {
-    empty: Option<Utf8PathBuf>,
+    empty: Option<(Utf8PathBuf, (u64, i64, i64))>,
     /// Staging copies, by manifest.
     copies: HashMap<Text, Vec<Copied>>,
     /// Directories, by what is in them.
@@ -137,8 +137,8 @@ impl Staging {
 
     /// The directory that is shared by all that have nothing staged.
     fn empty(&self, made: &mut Made) -> io::Result<Utf8PathBuf> {
-        if let Some(path) = &made.empty
-            && path.read_dir_utf8().is_ok_and(|mut entries| entries.next().is_none())
+        if let Some((path, seen)) = &made.empty
+            && touched(path).is_some_and(|now| now == *seen)
         {
             return Ok(path.clone());
         }
@@ -147,9 +147,16 @@ impl Staging {
         let path = self.directory.join(format!("none-{}", made.next));
         ensure_directory(&path)?;
         fs::set_permissions(&path, Permissions::from_mode(0o500))?;
-        made.empty = Some(path.clone());
+        made.empty = touched(&path).map(|seen| (path.clone(), seen));
         Ok(path)
     }
+}
+
+/// When a directory was changed last, and that it is the same one: whoever puts something into it, or
+/// takes something out, cannot leave these as they were.
+fn touched(path: &Utf8Path) -> Option<(u64, i64, i64)> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    Some((metadata.ino(), metadata.ctime(), metadata.ctime_nsec()))
 }
 
 fn changed(what: &Utf8Path) -> Text {

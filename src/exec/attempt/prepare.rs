@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::environment::{Places, argv, variables, withheld};
 use super::watch::{Sizes, watch};
@@ -28,12 +28,15 @@ pub(super) struct Prepared {
 /// Writes the inputs, stages files, and fingerprints the declared paths.
 pub(super) fn prepare(context: &Context, job: &Job, paths: &AttemptPaths) -> Result<Prepared, String> {
     let task = &context.plan[job.task];
+    if job.element.as_ref().is_some_and(|element| element.contains('\0')) {
+        return Err("its element holds a NUL, which no variable can".to_owned());
+    }
     let inputs = context.files.inputs(&job.inputs.json);
     let inputs = inputs.map_err(|error| format!("its inputs cannot be written: {error}"))?;
     let staging = context.files.stage(&job.inputs.staged)?;
     let root = context.workspace.root();
     let cwd = match &task.cwd {
-        Some(cwd) => working_directory(root.join(cwd.value.as_str()), &cwd.value)?,
+        Some(cwd) => working_directory(root, &cwd.value)?,
         None => root.to_owned(),
     };
     let declared = capture::paths(context, job);
@@ -59,8 +62,15 @@ pub(super) fn prepare(context: &Context, job: &Job, paths: &AttemptPaths) -> Res
     Ok(Prepared { start, before: Arc::new(before), warnings: staging.warnings })
 }
 
-fn working_directory(path: Utf8PathBuf, written: &str) -> Result<Utf8PathBuf, String> {
-    if path.is_dir() { Ok(path) } else { Err(format!("its working directory `{written}` is missing")) }
+/// The directory `written`, which is in the workspace, symbolic links included.
+fn working_directory(root: &Utf8Path, written: &str) -> Result<Utf8PathBuf, String> {
+    let path = root.join(written);
+    let inside = || Some(path.canonicalize_utf8().ok()?.starts_with(root.canonicalize_utf8().ok()?));
+    match (path.is_dir(), inside()) {
+        (true, Some(true)) => Ok(path),
+        (true, _) => Err(format!("its working directory `{written}` leaves the workspace")),
+        (false, _) => Err(format!("its working directory `{written}` is missing")),
+    }
 }
 
 /// Whether the task is done already: the files that it then has.
