@@ -10,12 +10,12 @@ use crate::ir::{Budget, Task};
 pub static RULE: Rule = Rule {
     code: &DOES_NOT_FIT,
     bad: r#"
-plan "build" { budget = { time = 10m } }
-command build { timeout = 20m, run = "make" }
+plan    "build" { budget = { time = 10m } }
+command build   { timeout = 20m, run = "make" }
 "#,
     good: r#"
-plan "build" { budget = { time = 30m } }
-command build { timeout = 20m, run = "make" }
+plan    "build" { budget = { time = 30m } }
+command build   { timeout = 20m, run = "make" }
 "#,
     check,
 };

@@ -13,8 +13,8 @@ command list { run = "./list.sh", emits = { names: [string] } }
 command each { depends_on = [list], over = list.names, run = "./each.sh", emits_files = ["out.txt"] }
 "#,
     good: r#"
-plan "files" { workspace = "git" }
-command list { run = "./list.sh", emits = { names: [string] } }
+plan    "files" { workspace = "git" }
+command list    { run = "./list.sh", emits = { names: [string] } }
 command each {
     depends_on  = [list]
     over        = list.names

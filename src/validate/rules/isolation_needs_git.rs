@@ -12,8 +12,8 @@ pub static RULE: Rule = Rule {
 command build { isolation = "worktree", run = "make" }
 "#,
     good: r#"
-plan "build" { workspace = "git" }
-command build { isolation = "worktree", run = "make" }
+plan    "build" { workspace = "git" }
+command build   { isolation = "worktree", run = "make" }
 "#,
     check,
 };

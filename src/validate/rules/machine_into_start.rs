@@ -13,14 +13,14 @@ pub static RULE: Rule = Rule {
 machine m {
     command test { run = "make test" }
     start -> test -> exit
-    test -> start if outcome == "fail"
+    test  -> start if outcome == "fail"
 }
 "#,
     good: r#"
 machine m {
     command test { run = "make test" }
     start -> test -> exit
-    test -> test if outcome == "fail"
+    test  -> test if outcome == "fail"
 }
 "#,
     check,

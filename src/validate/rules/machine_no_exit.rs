@@ -20,8 +20,8 @@ machine m {
     command build { run = "make" }
     command test  { run = "make test" }
     start -> build -> test
-    test -> exit  if outcome == "pass"
-    test -> build if outcome == "fail"
+    test  -> exit  if outcome == "pass"
+    test  -> build if outcome == "fail"
 }
 "#,
     check,

@@ -13,7 +13,7 @@ pub static RULE: Rule = Rule {
 machine m {
     command test { run = "make test" }
     start -> test -> exit
-    exit -> test
+    exit  -> test
 }
 "#,
     good: r#"

@@ -12,7 +12,7 @@ pub static RULE: Rule = Rule {
 machine m {
     command test   { run = "make test" }
     command island { run = "make island" }
-    start -> test -> exit
+    start  -> test -> exit
     island -> exit
 }
 "#,

@@ -9,13 +9,13 @@ use crate::ir::Condition;
 pub static RULE: Rule = Rule {
     code: &OTHERWISE_OF_NOTHING,
     bad: r#"
-route go { run = "./decide.sh", question now { ask = "Now?" } }
+route   go   { run = "./decide.sh", question now { ask = "Now?" } }
 command yes  { depends_on = [go], when = go.now == "yes", run = "./now.sh" }
 command no   { depends_on = [go], when = go.now == "no", run = "./later.sh" }
 command rest { depends_on = [go], when = otherwise(go.now), run = "./rest.sh" }
 "#,
     good: r#"
-route go { run = "./decide.sh", question now { ask = "Now?" } }
+route   go   { run = "./decide.sh", question now { ask = "Now?" } }
 command yes  { depends_on = [go], when = go.now == "yes", run = "./now.sh" }
 command rest { depends_on = [go], when = otherwise(go.now), run = "./rest.sh" }
 "#,

@@ -10,14 +10,14 @@ use crate::source::Spanned;
 pub static RULE: Rule = Rule {
     code: &RESULT_IN_EPILOGUE,
     bad: r#"
-plan "audit" { result = report }
-command audit  { run = "./audit.sh" }
-command report { stage = "epilogue", run = "./report.sh" }
+plan    "audit" { result = report }
+command audit   { run = "./audit.sh" }
+command report  { stage = "epilogue", run = "./report.sh" }
 "#,
     good: r#"
-plan "audit" { result = audit }
-command audit  { run = "./audit.sh" }
-command report { stage = "epilogue", run = "./report.sh" }
+plan    "audit" { result = audit }
+command audit   { run = "./audit.sh" }
+command report  { stage = "epilogue", run = "./report.sh" }
 "#,
     check,
 };

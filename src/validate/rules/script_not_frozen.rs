@@ -15,9 +15,9 @@ command build { run = "make" }
 verify  good  { run = "./check.sh" }
 "#,
     good: r#"
-plan "build" { frozen = ["check.sh"] }
-command build { run = "make" }
-verify  good  { run = "./check.sh" }
+plan    "build" { frozen = ["check.sh"] }
+command build   { run = "make" }
+verify  good    { run = "./check.sh" }
 "#,
     check,
 };

@@ -11,14 +11,14 @@ use crate::source::Span;
 pub static RULE: Rule = Rule {
     code: &SHARED,
     bad: r#"
-session desk { model = "m" }
-agent first  { prompt = "One.", session = desk }
-agent second { prompt = "Two.", session = desk }
+session desk   { model = "m" }
+agent   first  { prompt = "One.", session = desk }
+agent   second { prompt = "Two.", session = desk }
 "#,
     good: r#"
-session desk { model = "m" }
-agent first  { prompt = "One.", session = desk }
-agent second { depends_on = [first], prompt = "Two.", session = desk }
+session desk   { model = "m" }
+agent   first  { prompt = "One.", session = desk }
+agent   second { depends_on = [first], prompt = "Two.", session = desk }
 "#,
     check,
 };
