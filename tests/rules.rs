@@ -70,7 +70,6 @@ fn ids_in(directory: &Utf8Path, ids: &mut BTreeSet<String>) {
 fn every_code_is_in_the_catalog() {
     let mut ids = BTreeSet::new();
     ids_in(&Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut ids);
-    let listed: BTreeSet<String> =
-        catalog::entries().iter().map(|entry| entry.code.id.to_owned()).collect();
+    let listed: BTreeSet<String> = catalog::entries().iter().map(|entry| entry.code.id.to_owned()).collect();
     assert_eq!(ids, listed);
 }

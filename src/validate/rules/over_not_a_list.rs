@@ -4,7 +4,7 @@ use super::super::context::Context;
 use super::super::rule::Rule;
 use super::super::shape::{Member, Shape};
 use crate::diag::{Code, Diagnostics, Severity};
-use crate::ir::{Over, ParamType};
+use crate::ir::Over;
 
 /// Finds fan-outs over values that are not lists of strings, integers or objects.
 pub static RULE: Rule = Rule {
@@ -33,17 +33,8 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
     for (_, task) in context.tasks() {
         let Some(over) = &task.over else { continue };
         let (text, shape) = match &over.value {
-            Over::Param(param) => {
-                let Some(param) = context.plan.params.get(param.index()) else { continue };
-                let shape = match param.ty {
-                    ParamType::Strings => continue,
-                    ParamType::String | ParamType::Union(_) => Shape::String,
-                    ParamType::Integer => Shape::Integer,
-                    ParamType::Number => Shape::Number,
-                    ParamType::Boolean => Shape::Boolean,
-                };
-                (param.name.value.to_string(), shape)
-            }
+            // Lowering takes a list parameter only.
+            Over::Param(_) => continue,
             Over::Field(producer, field) if !context.plan[*producer].holes => {
                 let text = format!("{}.{field}", context.name(*producer));
                 match context.received(task, *producer).member(field) {

@@ -48,7 +48,13 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
         }
     }
     let pairs: Vec<_> = suspects.iter().map(|&(reviewer, dependent, _)| (reviewer, dependent)).collect();
-    for ((reviewer, dependent, target), waits) in suspects.into_iter().zip(context.upstream(&pairs)) {
+    let bodies: Vec<_> = suspects.iter().map(|&(reviewer, _, target)| (target.value, reviewer)).collect();
+    let (waits, reviewed) = (context.upstream(&pairs), context.upstream(&bodies));
+    for (((reviewer, dependent, target), waits), reviewed) in suspects.into_iter().zip(waits).zip(reviewed) {
+        // What the reviewer does not depend on, it does not review: another rule's finding.
+        if !reviewed {
+            continue;
+        }
         let dependency = context.plan[dependent].depends_on.iter().find(|known| known.task == target.value);
         let (false, Some(dependency)) = (waits, dependency) else { continue };
         let (name, draft, review) =

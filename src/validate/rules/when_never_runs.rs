@@ -7,7 +7,7 @@ use super::super::rule::Rule;
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::event::Status;
 use crate::ir::condition::{Operand, Possible};
-use crate::ir::{Condition, TaskId};
+use crate::ir::{Condition, Plan, TaskId};
 
 /// Finds conditions that the joins before them rule out.
 pub static RULE: Rule = Rule {
@@ -59,8 +59,9 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
     reads.dedup_by_key(|read| read.reader);
     for Read { reader, .. } in reads {
         let Some(when) = &context.plan[reader].when else { continue };
-        let judged =
-            |known: &dyn Fn(TaskId) -> bool| when.value.possible(&|leaf| status_leaf(leaf, known)).holds;
+        let judged = |known: &dyn Fn(TaskId) -> bool| {
+            when.value.possible(&|leaf| status_leaf(context.plan, leaf, known)).holds
+        };
         // What cannot hold in any case is another rule's finding.
         if judged(&|read| passed.contains(&(read, reader))) || !judged(&|_| false) {
             continue;
@@ -70,8 +71,8 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
         let (name, other) = (context.name(reader), context.name(blamed));
         found.push(
             NEVER_RUNS
-                .at(when.span, format!("`{name}` never runs: it needs `{other}` to pass and not to pass"))
-                .label(format!("holds only if `{other}` did not pass"))
+                .at(when.span, format!("`{name}` never runs: its joins need `{other}` to pass"))
+                .label(format!("cannot hold once `{other}` has passed"))
                 .related(context.plan[reader].name.span, format!("joins `\"all\"`, so `{other}` has to pass"))
                 .help("write `join = \"settled\"`, which runs it whatever became of its dependencies"),
         );
@@ -79,7 +80,7 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
 }
 
 /// What a comparison of a `status` comes to, where `passed` says which tasks are known to have passed.
-fn status_leaf(leaf: &Condition, passed: &dyn Fn(TaskId) -> bool) -> Possible {
+fn status_leaf(plan: &Plan, leaf: &Condition, passed: &dyn Fn(TaskId) -> bool) -> Possible {
     let (task, operator, value) = match leaf {
         Condition::Compare {
             left: Operand::Status(task), operator, right: Operand::Literal(value), ..
@@ -96,7 +97,16 @@ fn status_leaf(leaf: &Condition, passed: &dyn Fn(TaskId) -> bool) -> Possible {
     };
     Status::ALL
         .iter()
-        .filter(|status| !passed(task) || status.passes())
+        .filter(|status| match status {
+            Status::Pass => true,
+            Status::Partial => plan[task].allow_partial,
+            Status::NotTaken
+            | Status::Fail
+            | Status::Skipped
+            | Status::Transport
+            | Status::Blocked
+            | Status::Truncated => !passed(task),
+        })
         .map(|status| operator.compare_text(status.as_str(), value))
         .fold(Possible { holds: false, fails: false }, |any, one| Possible {
             holds: any.holds || one.holds,
