@@ -317,6 +317,7 @@ fn describe(rule: Rule) -> &'static str {
             "a type"
         }
         Rule::one_block
+        | Rule::one_blocks
         | Rule::one_head
         | Rule::one_param
         | Rule::one_constant

@@ -34,6 +34,9 @@ mod grammar {
 /// is several times the match.
 const WHOLE: usize = 4096;
 
+/// Blocks are parsed together up to so many tokens: setting up a match costs as much as a small block.
+const RUN: usize = 512;
+
 /// How many levels of blocks or brackets are taken apart to find more than one error in a member.
 const LEVELS: u32 = 8;
 
@@ -51,11 +54,9 @@ pub(super) fn file(text: &str, lexed: &Lexed) -> (Ast, Vec<Diagnostic>) {
     // The lexer's findings come in order of place.
     let trouble = lexed.findings.iter().map(|finding| finding.span.start).collect();
     let mut parser = Parser { builder, tokens: &lexed.tokens, trouble };
-    let mut ast = Ast::default();
-    for cut in parser.cuts(0, lexed.tokens.len()) {
-        ast.items.extend(parser.top(cut));
-    }
-    (ast, parser.builder.findings)
+    let members = parser.members(0, lexed.tokens.len(), Level { top: true, apart: 0 });
+    let items = members.into_iter().filter_map(|member| parser.top(member)).collect();
+    (Ast { items }, parser.builder.findings)
 }
 
 /// Where a member stands.
@@ -87,19 +88,46 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     // ---- Members ----------------------------------------------------------------------------------
 
-    /// A member of the file itself.
-    fn top(&mut self, cut: Cut) -> Option<Item> {
-        match self.member(cut, Level { top: true, apart: 0 }) {
-            Member::Item(item) => Some(item),
-            Member::Field(field) => {
-                self.report(cut.start, cut.end, errors::field_outside(&field.name));
-                None
-            }
-            Member::Edge(edge) => {
-                self.report(cut.start, cut.end, errors::edge_outside(edge.span));
-                None
+    /// What a member of the file itself declares.
+    fn top(&mut self, member: Member) -> Option<Item> {
+        let (span, finding) = match member {
+            Member::Item(item) => return Some(item),
+            Member::Field(field) => (field.name.span, errors::field_outside(&field.name)),
+            Member::Edge(edge) => (edge.span, errors::edge_outside(edge.span)),
+        };
+        if !self.is_troubled(span.start, span.end) {
+            self.builder.findings.push(finding);
+        }
+        None
+    }
+
+    /// The members between two tokens, a run of small blocks at a time; and one by one where they do not
+    /// match.
+    fn members(&mut self, start: usize, end: usize, level: Level) -> Vec<Member> {
+        let cuts = self.cuts(start, end);
+        let mut members = Vec::with_capacity(cuts.len());
+        let mut rest = cuts.as_slice();
+        while let [first, ..] = rest {
+            let small = |cut: &&Cut| {
+                split::names_a_block(self.tokens.kind(cut.start))
+                    && !cut.joined
+                    && cut.body.is_some()
+                    && cut.end - first.start <= RUN
+            };
+            let (run, behind) = rest.split_at(rest.iter().take_while(small).count().max(1));
+            rest = behind;
+            let last = run.last().unwrap_or(first);
+            let matched = run.len() > 1;
+            let matched = matched.then(|| self.parse(Rule::one_blocks, first.start, last.end));
+            match matched {
+                Some(Ok(pairs)) => {
+                    let blocks = pairs.filter(|pair| pair.as_rule() == Rule::block);
+                    members.extend(blocks.filter_map(|pair| self.builder.member(pair)));
+                }
+                _ => members.extend(run.iter().map(|cut| self.member(*cut, level))),
             }
         }
+        members
     }
 
     /// The members between two tokens. A body that opens on a line of its own is put to the head above it.
@@ -132,8 +160,7 @@ impl<'a> Parser<'a> {
     /// What is between the braces of `cut`.
     fn body(&mut self, cut: Cut, level: Level) -> Body {
         let Some(open) = cut.body else { return Body::default() };
-        let cuts = self.cuts(open + 1, cut.end - 1);
-        let members = cuts.into_iter().map(|cut| self.member(cut, level)).collect();
+        let members = self.members(open + 1, cut.end - 1, level);
         Body { members, span: self.builder.range(open, cut.end) }
     }
 
@@ -479,10 +506,14 @@ impl<'a> Parser<'a> {
             0 => offset(self.builder.text.len()),
             _ => self.tokens.span(next).start,
         };
-        let first = self.trouble.partition_point(|&at| at < from);
-        let troubled = self.trouble.get(first).is_some_and(|&at| at < to.max(from + 1));
-        if !troubled {
+        if !self.is_troubled(from, to.max(from + 1)) {
             self.builder.findings.push(finding);
         }
+    }
+
+    /// Whether the lexer found something between two places.
+    fn is_troubled(&self, from: u32, to: u32) -> bool {
+        let first = self.trouble.partition_point(|&at| at < from);
+        self.trouble.get(first).is_some_and(|&at| at < to)
     }
 }

@@ -136,8 +136,27 @@ pub(super) fn word_kind(word: &str) -> u8 {
         "label" => kind::LABEL,
         "weight" => kind::WEIGHT,
         "default" => kind::DEFAULT,
+        _ if !may_be_keyword(word) => kind::NAME,
         _ => Keyword::parse(word).map_or(kind::NAME, keyword_kind),
     }
+}
+
+/// For each length, the first letters of the keywords that long, as bits.
+const FIRST_LETTERS: [u32; 16] = {
+    let mut letters = [0; 16];
+    let mut index = 0;
+    while index < Keyword::ALL.len() {
+        let word = Keyword::ALL[index].as_str().as_bytes();
+        letters[word.len()] |= 1 << (word[0] - b'a');
+        index += 1;
+    }
+    letters
+};
+
+/// Rules out most words at a glance.
+fn may_be_keyword(word: &str) -> bool {
+    let letters = FIRST_LETTERS.get(word.len()).copied().unwrap_or(0);
+    word.bytes().next().is_some_and(|first| first.is_ascii_lowercase() && letters >> (first - b'a') & 1 == 1)
 }
 
 fn keyword_kind(keyword: Keyword) -> u8 {
