@@ -174,7 +174,7 @@ impl<'a> Lower<'a, '_> {
     fn digest(&mut self, expr: &ast::Expr, scope: &Scope) -> Option<Text> {
         let text = self.text(&table::SHA256, expr, scope)?;
         if text.value.len() == 64 && text.value.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Some(text.value.to_lowercase().into());
+            return Some(text.value.to_lowercase());
         }
         let found = fields::UNUSABLE.at(text.span, "`sha256` is no SHA-256 digest");
         self.error(found.label("not 64 hexadecimal digits"));

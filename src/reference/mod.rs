@@ -450,7 +450,7 @@ impl std::fmt::Display for Default {
 fn written(millis: u64) -> String {
     [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")]
         .into_iter()
-        .find(|(size, _)| millis >= *size && millis % size == 0)
+        .find(|(size, _)| millis >= *size && millis.is_multiple_of(*size))
         .map_or_else(|| format!("{millis}ms"), |(size, unit)| format!("{}{unit}", millis / size))
 }
 
@@ -459,7 +459,7 @@ fn grouped(value: i64) -> String {
     let digits = value.unsigned_abs().to_string();
     let mut text = String::from(if value < 0 { "-" } else { "" });
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
