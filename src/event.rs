@@ -466,6 +466,10 @@ pub struct AttemptEnded {
     /// Its captured files.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub files: Option<FileSet>,
+    /// Of an attempt that its verifiers have yet to look at: what it keeps of its files if they reject it,
+    /// where that is not all of them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub if_rejected: Option<Kept>,
     /// How long its own process ran.
     pub duration_ms: Millis,
     /// Whether it passed without running (`done_when`).
@@ -494,6 +498,47 @@ pub enum EndedBy {
     Interruption,
 }
 
+impl AttemptEnded {
+    /// The files that a task keeps which settled so on this attempt (EXECUTION §7).
+    #[must_use]
+    pub fn files_of(&self, status: Status) -> Option<&FileSet> {
+        match status {
+            Status::Pass | Status::Partial => self.files.as_ref(),
+            // A rejected attempt passed first, and keeps only what it wrote itself.
+            Status::Fail => match &self.if_rejected {
+                Some(kept) => kept.files.as_ref(),
+                None => self.files.as_ref(),
+            },
+            Status::Skipped | Status::Transport | Status::Blocked | Status::NotTaken | Status::Truncated => {
+                None
+            }
+        }
+    }
+}
+
+impl VerifierEnded {
+    /// The name of the streams of a verifier: of an attempt, or of the plan in a round.
+    #[must_use]
+    pub fn stream(attempt: Option<u32>, round: u32, verifier: &str) -> String {
+        match attempt {
+            Some(attempt) => format!("{attempt}.{verifier}"),
+            None => format!("gates.{round}.{verifier}"),
+        }
+    }
+}
+
+/// What a failing attempt keeps of its files: those that it wrote itself (EXECUTION §7).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Kept {
+    /// Them, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub files: Option<FileSet>,
+    /// Why they could not be taken, to be added to the note.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
+    pub problem: Option<Text>,
+}
+
 /// A captured file set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileSet {
@@ -517,6 +562,9 @@ pub struct VerifierEnded {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[schemars(with = "Option<String>")]
     pub task: Option<Text>,
+    /// The round, from 1: of the task, or of the plan's repairs.
+    #[serde(skip_serializing_if = "is_one", default = "one")]
+    pub round: u32,
     /// The verifier: the name of its block.
     #[schemars(with = "String")]
     pub verifier: Text,
@@ -524,6 +572,9 @@ pub struct VerifierEnded {
     #[serde(skip_serializing_if = "Text::is_empty", default)]
     #[schemars(with = "String")]
     pub identity: Text,
+    /// Whether it gates; otherwise its verdict is only recorded.
+    #[serde(skip_serializing_if = "is_true", default = "yes")]
+    pub required: bool,
     /// Whether it accepted.
     pub pass: bool,
     /// How it failed (EXECUTION §9).
@@ -533,9 +584,20 @@ pub struct VerifierEnded {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[schemars(with = "Option<String>")]
     pub detail: Option<Text>,
+    /// What ended it, if it was not let finish.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ended_by: Option<EndedBy>,
     /// The fingerprint of the gates.
     #[schemars(with = "String")]
     pub gates: Text,
+}
+
+impl VerifierEnded {
+    /// Whether it withholds what it was asked about.
+    #[must_use]
+    pub const fn rejects(&self) -> bool {
+        self.required && !self.pass
+    }
 }
 
 /// How a verifier failed.
@@ -757,6 +819,15 @@ pub struct RunEnded {
 
 fn one() -> u32 {
     1
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_true(flag: &bool) -> bool {
+    *flag
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

@@ -100,6 +100,8 @@ pub struct Row {
     pub last: Option<Arc<AttemptEnded>>,
     /// Whether its last attempt ended and nothing followed yet: no settling, no other attempt.
     pub ended: bool,
+    /// Whether it was found done already, and a verifier did not accept that: it has to run.
+    pub not_done: bool,
     /// Whether an attempt of it was cut off by a crash or a signal, and nothing followed yet.
     pub cut_off: bool,
     /// Whether an attempt of it really ran, in whatever sitting or round: one that found the task done
@@ -109,7 +111,7 @@ pub struct Row {
     pub instances: Option<IndexMap<Text, Row>>,
     /// Earlier rounds, oldest first.
     pub rounds: Vec<Round>,
-    /// The latest verdict of each verifier.
+    /// What each verifier says of the attempt that ended last.
     pub verifiers: IndexMap<Text, VerifierEnded>,
     /// The open question.
     pub asked: Option<GateAsked>,
@@ -193,12 +195,12 @@ impl Row {
     /// The files that it keeps: none for a status that drops them (EXECUTION §7).
     #[must_use]
     pub fn files(&self) -> Option<&FileSet> {
-        match self.status()? {
-            Status::Pass | Status::Partial | Status::Fail => self.last.as_ref()?.files.as_ref(),
-            Status::Skipped | Status::Transport | Status::Blocked | Status::NotTaken | Status::Truncated => {
-                None
-            }
-        }
+        self.last.as_ref()?.files_of(self.status()?)
+    }
+
+    /// The verdicts that reject its last attempt, in the order in which they came.
+    pub fn rejections(&self) -> impl Iterator<Item = &VerifierEnded> {
+        self.verifiers.values().filter(|verdict| verdict.rejects())
     }
 
     fn start_round(&mut self, round: u32) {
@@ -389,6 +391,7 @@ impl History {
                 row.asked = None;
                 row.answered = None;
                 row.round = body.round;
+                row.verifiers.clear();
             }
             Body::AttemptEnded(body) => {
                 self.spent = self.spent.plus(body.cost_usd);
@@ -409,7 +412,9 @@ impl History {
             }
             Body::VerifierEnded(body) => match &body.task {
                 Some(task) => {
-                    self.row_mut(task)?.verifiers.insert(body.verifier.clone(), body.clone());
+                    let row = self.row_mut(task)?;
+                    row.not_done |= body.rejects() && row.last.as_ref().is_some_and(|last| last.done_already);
+                    row.verifiers.insert(body.verifier.clone(), body.clone());
                 }
                 None => {
                     self.gates.insert(body.verifier.clone(), body.clone());

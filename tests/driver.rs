@@ -14,6 +14,7 @@ use plan::exec::{self, Outcome, RunOptions};
 use plan::history::Row;
 use plan::runner::Local;
 use plan::store::RunDir;
+use plan::verifiers::BuiltIn;
 use plan::workspace::Direct;
 
 use common::{Kept, Memory, Nobody};
@@ -72,6 +73,7 @@ impl Bench {
             run: "run".into(),
             version: "0".into(),
             pack: root.clone(),
+            gates: "gates".into(),
             admitted,
             jobs: self.jobs,
             kill_on_failure: false,
@@ -86,6 +88,7 @@ impl Bench {
             files: Arc::new(Kept::new(&run)),
             runner: Arc::new(Local::new(std::env::vars_os())),
             workspace: Arc::new(Direct::new(root.clone())),
+            verifiers: Arc::new(BuiltIn::default()),
             clock: Arc::new(Real::new()),
             reporter: Box::new(Nobody),
             sources: vec![Box::new(Watcher { root, signals: self.signals.clone() })],

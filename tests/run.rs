@@ -25,6 +25,7 @@ use plan::runner::{StubRunner, Stubs};
 use plan::source::Text;
 use plan::store::RunDir;
 use plan::validate::ValidPlan;
+use plan::verifiers::BuiltIn;
 use plan::workspace::Direct;
 use serde::Deserialize;
 
@@ -153,6 +154,7 @@ impl Sitting<'_> {
             run: "run".into(),
             version: "0".into(),
             pack: self.workspace.clone(),
+            gates: "gates".into(),
             admitted,
             jobs: case.jobs,
             kill_on_failure: case.kill_on_failure,
@@ -178,6 +180,7 @@ impl Sitting<'_> {
             files: Arc::new(files),
             runner: Arc::new(runner),
             workspace: Arc::new(Direct::new(self.workspace.clone())),
+            verifiers: Arc::new(BuiltIn::default()),
             clock,
             reporter: Box::new(Nobody),
             sources,

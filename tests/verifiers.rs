@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use plan::clock::Real;
 use plan::event::{EndedBy, FileSet, VerifierMode};
-use plan::exec::attempt::verify::{Scene, Verdict, judge};
+use plan::exec::attempt::verify::{Interrupted, Scene, Verdict, judge};
 use plan::exec::attempt::{Order, Orders, orders};
 use plan::exec::ports::{
     AttemptPaths, Boxed, Call, Command, Files, Fingerprints, Outcome, Staged, Staging, Start, Unopened,
@@ -112,7 +112,7 @@ impl World {
             files: self.files.clone(),
             clock: Arc::new(Real::new()),
             start: Start { cwd: self.root.clone(), token: token.into(), ..Start::default() },
-            stream: unique().to_string(),
+            of: (Some(unique()), 1),
             log_limit: 1 << 30,
         }
     }
@@ -129,7 +129,7 @@ impl World {
         &self,
         verifiers: impl Verifiers + 'static,
         check: Verify,
-    ) -> Result<Verdict, EndedBy> {
+    ) -> Result<Verdict, Interrupted> {
         let verifiers: Arc<dyn Verifiers> = Arc::new(verifiers);
         judge(&self.scene(), &verifiers, &Arc::new(check), self.work(), &mut never()).await
     }
@@ -527,7 +527,7 @@ fn when_the_run_ends_there_is_no_verdict_and_no_process() {
         });
         judge(&world.scene(), &builtin, &check, world.work(), &mut ends).await
     });
-    assert_eq!(verdict, Err(EndedBy::Interruption));
+    assert_eq!(verdict, Err(Interrupted));
     assert_eq!(running(&mark), 0);
 }
 

@@ -30,6 +30,7 @@ use crate::store::log::Writer;
 use crate::store::mask::Mask;
 use crate::store::{LATEST, RunDir, StateDir, random, read, resume, staging};
 use crate::validate::ValidPlan;
+use crate::verifiers::BuiltIn;
 use crate::workspace::Direct;
 
 /// Run a plan, or go on with a run
@@ -359,7 +360,9 @@ fn mask_cut_off(run: &RunDir, past: &[Event], mask: &Mask) {
             open.remove(&body.attempt);
         }
     }
-    for path in open.into_iter().flat_map(|attempt| [run.stdout(attempt), run.stderr(attempt)]) {
+    let streams = open.into_iter().flat_map(|attempt| [run.stdout(attempt), run.stderr(attempt)]);
+    // Of verifiers nothing says which were at work.
+    for path in streams.chain(run.verifications()) {
         if let Err(error) = mask.stream(&path) {
             say(&format!("plan: cannot mask the secrets in `{path}`: {error}\n"));
         }
@@ -389,6 +392,7 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
         run: run.name.clone(),
         version: env!("CARGO_PKG_VERSION").into(),
         pack: admitted.pack.clone(),
+        gates: about.gates.clone(),
         admitted: admission,
         jobs: jobs(arguments),
         kill_on_failure: arguments.kill_on_failure,
@@ -405,6 +409,7 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
         files: files.clone(),
         runner: Arc::new(Local::new(std::env::vars_os())),
         workspace: Arc::new(Direct::new(admitted.workspace.clone())),
+        verifiers: Arc::new(BuiltIn::default()),
         clock: Arc::new(Real::new()),
         reporter: Box::new(reporter),
         sources: vec![Box::new(Signals::default()), Box::new(Control(requests))],

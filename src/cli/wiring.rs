@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::say;
-use crate::event::{Body, Event, FileSet};
+use crate::event::{Body, Event, FileSet, VerifierEnded};
 use crate::exec::ports::{
     AttemptPaths, Files, Fingerprints, Log, LogFailed, Notice, Post, Reporter, Request, Source, Staged,
     Staging, Unopened,
@@ -52,7 +52,12 @@ impl Log for RunLog {
         self.mask.body(&mut body);
         let event = self.writer.append(at, t, body)?;
         if let Body::AttemptEnded(body) = &event.body {
-            self.mask_streams(body.attempt);
+            self.mask_streams([self.run.stdout(body.attempt), self.run.stderr(body.attempt)]);
+        }
+        if let Body::VerifierEnded(body) = &event.body {
+            let name = VerifierEnded::stream(body.attempt, body.round, &body.verifier);
+            let [stdout, stderr, _] = self.run.verification(&name);
+            self.mask_streams([stdout, stderr]);
         }
         if let Body::StopRequested(_) = &event.body {
             self.requests.recorded(|request| matches!(request, control::Request::Stop { .. }));
@@ -76,9 +81,9 @@ impl Log for RunLog {
 }
 
 impl RunLog {
-    /// Rewrites the streams of an attempt that has ended without secrets.
-    fn mask_streams(&self, attempt: u32) {
-        for path in [self.run.stdout(attempt), self.run.stderr(attempt)] {
+    /// Rewrites streams that have ended without secrets.
+    fn mask_streams(&self, paths: [Utf8PathBuf; 2]) {
+        for path in paths {
             if let Err(error) = self.mask.stream(&path) {
                 // It is private to its owner, and shown through the mask all the same.
                 say(&format!("plan: cannot mask the secrets in `{path}`: {error}\n"));

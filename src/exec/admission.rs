@@ -165,7 +165,6 @@ static REFUSED: &[NotYet] = &[
     NotYet { what: "`report` tasks", places: |plan| of_kind(plan, "report") },
     NotYet { what: "`call` tasks", places: |plan| of_kind(plan, "call") },
     NotYet { what: "`revise`", places: |plan| tasks(plan, |task| !task.revise.is_empty()) },
-    NotYet { what: "`verify` in a task", places: |plan| tasks(plan, |task| !task.verify.is_empty()) },
     NotYet {
         what: "`verify` at the top level",
         places: |plan| plan.gates.iter().map(|gate| (gate.name.span, gate.name.value.clone())).collect(),

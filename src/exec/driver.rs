@@ -14,18 +14,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
+use super::attempt::verify::{Of, Spoken, Subject, sit};
 use super::attempt::{self, Command, Context, Job, Order, Orders, Report};
-use super::inputs::inputs;
+use super::inputs::{self, inputs};
 use super::ports::{Clock, Log, LogFailed, Notice, Ports, Post, Reporter, Request};
 use super::resume;
-use super::scheduler::{Action, Dispatch, Options, Scheduler};
+use super::scheduler::{Action, Dispatch, Options, Scheduler, Unverified};
 use super::states::RunPhase;
 use crate::event::{
     Alive, AttemptStarted, Body, EndedBy, Event, GateAnswered, Interrupted, PlanAdmitted, RunResumed,
     RunStarted, StopRequested, VERSION, Warning,
 };
 use crate::history::{History, Mismatch};
-use crate::ir::{Millis, OnInterrupt, TaskId};
+use crate::ir::{self, Millis, OnInterrupt, TaskId};
 use crate::source::Text;
 use crate::validate::ValidPlan;
 
@@ -44,6 +45,8 @@ pub struct RunOptions {
     pub version: Text,
     /// The pack's directory, absolute.
     pub pack: Utf8PathBuf,
+    /// The fingerprint of the gates.
+    pub gates: Text,
     /// What admission found: capabilities, the ceilings in force.
     pub admitted: PlanAdmitted,
     /// How many attempts may be in flight.
@@ -140,10 +143,17 @@ impl From<Mismatch> for Trouble {
 
 /// What the loop waits for.
 enum Happened {
-    Ended(Result<(tokio::task::Id, Report), JoinError>),
+    Ended(Result<(tokio::task::Id, Landed), JoinError>),
+    Spoken(Of, Spoken),
     Told(Notice),
     Time,
     Tick,
+}
+
+/// What ended.
+enum Landed {
+    Attempt(Report),
+    Panel(Option<u32>),
 }
 
 struct Driver {
@@ -156,8 +166,17 @@ struct Driver {
     /// Kept, so that the receiver never ends, and since dropping a source silences it.
     _sources: Vec<Box<dyn super::ports::Source>>,
     _post: Post,
-    attempts: JoinSet<Report>,
+    attempts: JoinSet<Landed>,
     flights: FxHashMap<u32, Flight>,
+    /// Verifiers at work: those of an attempt, or of the plan.
+    panels: FxHashMap<Option<u32>, Panel>,
+    /// What they say, and whence they say it.
+    spoken: mpsc::UnboundedReceiver<(Of, Spoken)>,
+    tell: mpsc::UnboundedSender<(Of, Spoken)>,
+    /// What marks the processes of attempts that are in flight, or whose verifiers have not all spoken.
+    tokens: FxHashMap<u32, Text>,
+    /// The fingerprint of the gates.
+    gates: Text,
     /// Attempts whose start waits for the log to be on disk up to an event.
     waiting: VecDeque<(u64, Job, Orders)>,
     /// What marks the processes of this sitting.
@@ -176,9 +195,18 @@ struct Flight {
     handle: Option<tokio::task::Id>,
 }
 
+/// Verifiers at work.
+struct Panel {
+    /// The task; none for the plan.
+    task: Option<TaskId>,
+    command: Command,
+    asked: bool,
+    handle: tokio::task::Id,
+}
+
 impl Driver {
     fn new(plan: ValidPlan, options: &RunOptions, ports: Ports) -> Self {
-        let Ports { mut log, files, runner, workspace, clock, reporter, mut sources } = ports;
+        let Ports { mut log, files, runner, workspace, verifiers, clock, reporter, mut sources } = ports;
         let (sender, notices) = mpsc::unbounded_channel();
         // The receiver is gone only when nobody listens any more.
         let post: Post = Arc::new(move |notice| drop(sender.send(notice)));
@@ -193,11 +221,13 @@ impl Driver {
             files,
             runner,
             workspace,
+            verifiers,
             clock: Arc::clone(&clock),
             schemas: attempt::Schemas::default(),
         };
         let scheduler =
             Scheduler::new(plan, Options { jobs: options.jobs, kill_on_failure: options.kill_on_failure });
+        let (tell, spoken) = mpsc::unbounded_channel();
         Self {
             scheduler,
             context: Arc::new(context),
@@ -209,6 +239,11 @@ impl Driver {
             _post: post,
             attempts: JoinSet::new(),
             flights: FxHashMap::default(),
+            panels: FxHashMap::default(),
+            spoken,
+            tell,
+            tokens: FxHashMap::default(),
+            gates: options.gates.clone(),
             waiting: VecDeque::new(),
             seed: RandomState::new().hash_one(std::process::id()),
             signal: None,
@@ -245,13 +280,17 @@ impl Driver {
         self.go_on().await
     }
 
-    /// Folds the past in. Returns the tokens of attempts that were cut off.
+    /// Folds the past in. Returns the tokens of what was cut off.
     fn replay(&mut self, past: Vec<Event>) -> Result<Vec<Text>, Trouble> {
-        let mut open = FxHashMap::default();
+        let mut tokens = FxHashMap::default();
+        let mut open = FxHashSet::default();
         for event in &past {
             self.scheduler.apply(event)?;
             match &event.body {
-                Body::AttemptStarted(body) => drop(open.insert(body.attempt, body.token.clone())),
+                Body::AttemptStarted(body) => {
+                    tokens.extend(body.token.clone().map(|token| (body.attempt, token)));
+                    open.insert(body.attempt);
+                }
                 Body::AttemptEnded(body) => drop(open.remove(&body.attempt)),
                 Body::RunStarted(_)
                 | Body::PlanAdmitted(_)
@@ -273,7 +312,12 @@ impl Driver {
                 | Body::RunEnded(_) => {}
             }
         }
-        Ok(open.into_values().flatten().collect())
+        let unverified: FxHashSet<u32> = self.scheduler.all_unverified().collect();
+        tokens.retain(|attempt, _| open.contains(attempt) || unverified.contains(attempt));
+        let cut_off = tokens.values().cloned().collect();
+        tokens.retain(|attempt, _| unverified.contains(attempt));
+        self.tokens = tokens;
+        Ok(cut_off)
     }
 
     /// The loop.
@@ -285,13 +329,15 @@ impl Driver {
                     Action::Dispatch(dispatch) => self.dispatch(dispatch)?,
                 }
             }
+            self.seat_panels();
             self.end_what_must_end();
             self.start_what_may_start();
-            if self.flights.is_empty() && (self.killed || self.scheduler.is_over()) {
+            if self.is_idle() && (self.killed || self.scheduler.is_over()) {
                 return self.synced().await;
             }
             match self.happens().await {
                 Happened::Ended(ended) => self.ended(ended)?,
+                Happened::Spoken(of, spoken) => self.spoken(of, spoken)?,
                 Happened::Told(notice) => self.told(notice)?,
                 Happened::Time => self.time_passed()?,
                 Happened::Tick => {
@@ -310,13 +356,19 @@ impl Driver {
         Ok(event.seq)
     }
 
+    /// Whether nothing is in flight.
+    fn is_idle(&self) -> bool {
+        self.flights.is_empty() && self.panels.is_empty()
+    }
+
     fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), Trouble> {
         let Dispatch { task, element, name, attempt, nth, round, needs, ask_done } = dispatch;
         let inputs = inputs(&self.scheduler, task, element.as_deref());
         let token = compact_str::format_compact!("{:016x}{attempt:x}", self.seed);
-        if self.flights.is_empty() {
+        if self.is_idle() {
             self.alive = Millis(self.clock.now().0 + ALIVE.0);
         }
+        self.tokens.insert(attempt, token.clone());
         let started = AttemptStarted { attempt, task: name.clone(), nth, round, token: Some(token.clone()) };
         let seq = self.record(started)?;
         let needs = match self.context.plan[task].on_interrupt {
@@ -354,13 +406,65 @@ impl Driver {
 
     fn start(&mut self, job: Job, orders: Orders) {
         let attempt = job.attempt;
-        let handle = self.attempts.spawn(attempt::run(Arc::clone(&self.context), job, orders));
+        let run = attempt::run(Arc::clone(&self.context), job, orders);
+        let handle = self.attempts.spawn(async move { Landed::Attempt(run.await) });
         if let Some(flight) = self.flights.get_mut(&attempt) {
             flight.handle = Some(handle.id());
         }
     }
 
+    /// Calls the verifiers that have to speak and are not at work yet.
+    fn seat_panels(&mut self) {
+        if self.killed {
+            return;
+        }
+        let seated = |unverified: &Unverified| self.panels.contains_key(&Some(unverified.attempt));
+        let unverified: Vec<_> = self.scheduler.unverified().filter(|one| !seated(one)).collect();
+        for Unverified { task, element, name, attempt } in unverified {
+            let Some(row) = self.scheduler.history().row(&name) else { continue };
+            let last = row.last.as_deref();
+            let silent = |check: &&ir::Verify| !row.verifiers.contains_key(&check.name.value);
+            let checks: Vec<_> =
+                self.context.plan[task].verify.iter().filter(silent).cloned().map(Arc::new).collect();
+            let subject = Subject {
+                of: Some((attempt, name)),
+                task: self.context.plan[task].name.value.clone(),
+                nth: row.attempts.max(1),
+                round: row.round,
+                token: self.tokens.get(&attempt).cloned().unwrap_or_default(),
+                output: last.and_then(|last| last.output.clone()),
+                files: last.and_then(|last| last.files.clone()),
+                inputs: inputs::of_attempt(&self.scheduler, task, element.as_deref()),
+                element,
+            };
+            self.seat(Some(task), subject, checks);
+        }
+    }
+
+    fn seat(&mut self, task: Option<TaskId>, subject: Subject, checks: Vec<Arc<ir::Verify>>) {
+        if self.is_idle() {
+            self.alive = Millis(self.clock.now().0 + ALIVE.0);
+        }
+        let (command, _) = attempt::orders();
+        let checks = checks.into_iter().map(|check| (check, attempt::listen(&command))).collect();
+        let key = subject.of.as_ref().map(|(attempt, _)| *attempt);
+        let sitting = sit(Arc::clone(&self.context), subject, checks, self.tell.clone());
+        let handle = self.attempts.spawn(async move {
+            sitting.await;
+            Landed::Panel(key)
+        });
+        self.panels.insert(key, Panel { task, command, asked: false, handle: handle.id() });
+    }
+
     fn end_what_must_end(&mut self) {
+        for panel in self.panels.values_mut().filter(|panel| !panel.asked) {
+            if let Some(by) = panel.task.and_then(|task| self.scheduler.ends(task)) {
+                panel.asked = true;
+                let note = end_note(by, self.scheduler.history());
+                // Fails only if all of them are done.
+                let _ = panel.command.send(Some(Order::End { by, note }));
+            }
+        }
         for flight in self.flights.values_mut().filter(|flight| !flight.asked) {
             if let Some(by) = self.scheduler.ends(flight.task) {
                 flight.asked = true;
@@ -373,7 +477,7 @@ impl Driver {
 
     async fn happens(&mut self) -> Happened {
         let timer = self.next_time().map(|at| self.clock.until(at));
-        let in_flight = !self.flights.is_empty();
+        let in_flight = !self.is_idle();
         // Signals and times come first: attempts that end all the time must not keep them waiting.
         tokio::select! {
             biased;
@@ -381,6 +485,8 @@ impl Driver {
             () = async { match timer { Some(timer) => timer.await, None => std::future::pending().await } } => {
                 Happened::Time
             }
+            // Before the end of those who said it.
+            Some((of, spoken)) = self.spoken.recv() => Happened::Spoken(of, spoken),
             Some(ended) = self.attempts.join_next_with_id() => Happened::Ended(ended),
             () = tokio::time::sleep(TICK), if in_flight => Happened::Tick,
         }
@@ -388,13 +494,13 @@ impl Driver {
 
     fn next_time(&self) -> Option<Millis> {
         let timer = self.scheduler.next_timer().filter(|_| !self.killed).map(|(at, _)| at);
-        let alive = (!self.flights.is_empty()).then_some(self.alive);
+        let alive = (!self.is_idle()).then_some(self.alive);
         timer.into_iter().chain(alive).min()
     }
 
     fn time_passed(&mut self) -> Result<(), Trouble> {
         let now = self.clock.now();
-        if !self.flights.is_empty() && now >= self.alive {
+        if !self.is_idle() && now >= self.alive {
             self.alive = Millis(now.0 + ALIVE.0);
             self.record(Alive {})?;
         }
@@ -406,12 +512,18 @@ impl Driver {
         Ok(())
     }
 
-    fn ended(&mut self, ended: Result<(tokio::task::Id, Report), JoinError>) -> Result<(), Trouble> {
+    fn ended(&mut self, ended: Result<(tokio::task::Id, Landed), JoinError>) -> Result<(), Trouble> {
         let report = match ended {
-            Ok((_, report)) => report,
+            Ok((_, Landed::Attempt(report))) => report,
+            Ok((_, Landed::Panel(of))) => {
+                self.panels.remove(&of);
+                return Ok(());
+            }
             Err(error) => {
                 let lost = self.flights.values().find(|flight| flight.handle == Some(error.id()));
-                let name = lost.map(|flight| flight.name.clone()).unwrap_or_default();
+                let panel = self.panels.values().find(|panel| panel.handle == error.id());
+                let task = panel.and_then(|panel| panel.task).map(|task| &self.context.plan[task].name.value);
+                let name = lost.map(|flight| &flight.name).or(task).cloned().unwrap_or_default();
                 return Err(Trouble::Run(RunError::Lost(name)));
             }
         };
@@ -421,6 +533,19 @@ impl Driver {
             self.record(Warning { task, message: message.into() })?;
         }
         self.record(report.ended)?;
+        Ok(())
+    }
+
+    /// A verifier has spoken.
+    fn spoken(&mut self, of: Of, spoken: Spoken) -> Result<(), Trouble> {
+        match spoken {
+            Spoken::Verdict(verdict) => {
+                self.record(verdict.event(of.attempt, of.round, self.gates.clone()))?
+            }
+            Spoken::Warning(message) => {
+                self.record(Warning { task: of.attempt.map(|(_, task)| task), message })?
+            }
+        };
         Ok(())
     }
 
@@ -456,8 +581,9 @@ impl Driver {
 
     fn kill(&mut self) {
         self.killed = true;
-        for flight in self.flights.values() {
-            let _ = flight.command.send(Some(Order::Kill));
+        let panels = self.panels.values().map(|panel| &panel.command);
+        for command in self.flights.values().map(|flight| &flight.command).chain(panels) {
+            let _ = command.send(Some(Order::Kill));
         }
     }
 
@@ -498,9 +624,10 @@ impl Driver {
     async fn end_unlogged(&mut self) {
         self.waiting.clear();
         let note = Text::const_new("the log cannot be written");
-        for flight in self.flights.values() {
+        let panels = self.panels.values().map(|panel| &panel.command);
+        for command in self.flights.values().map(|flight| &flight.command).chain(panels) {
             let order = Order::End { by: EndedBy::Interruption, note: note.clone() };
-            let _ = flight.command.send(Some(order));
+            let _ = command.send(Some(order));
         }
         while !self.attempts.is_empty() {
             tokio::select! {

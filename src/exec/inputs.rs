@@ -14,7 +14,7 @@ use super::scheduler::Scheduler;
 use super::staging::{self, Upstream};
 use super::units::Unit;
 use super::verdict;
-use crate::event::{Raw, Status};
+use crate::event::{Grade, Raw, Status};
 use crate::history::Row;
 use crate::ir::{Join, Kind, Plan, Stage, Task, TaskId};
 use crate::source::Text;
@@ -37,12 +37,57 @@ pub struct Inputs {
 /// If `task` is mapped and has no such element.
 #[must_use]
 pub fn inputs(s: &Scheduler, task: TaskId, element: Option<&str>) -> Inputs {
+    let (object, staged) = read_by(s, unit_of(s, task, element), reads_params(&s.plan[task].kind));
+    Inputs { json: object.end(), staged }
+}
+
+/// What a verifier of `task`, or of its instance of `element`, is given: what the task was given, its
+/// parameters, and the envelope and the files of the attempt that has passed, under the task's own name.
+pub(super) fn of_attempt(s: &Scheduler, task: TaskId, element: Option<&str>) -> Inputs {
+    let unit = unit_of(s, task, element);
+    let (mut object, mut staged) = read_by(s, unit, true);
+    let name = &s.plan[task].name.value;
+    if let Some(last) = &s.row(unit).last {
+        let status = if last.grade == Grade::Partial { Status::Partial } else { Status::Pass };
+        let output = last.output.as_deref().map(serde_json::value::RawValue::get);
+        let files = last.files.is_some();
+        object.member(name, &envelope_of(status, last.note.as_deref(), output, files));
+        let directory = staging::directory(name, element);
+        staged.extend(last.files.clone().map(|set| Staged { directory, set }));
+    }
+    Inputs { json: object.end(), staged }
+}
+
+/// What an acceptance gate of the plan is given: the parameters, and the envelopes and files of all main
+/// tasks that have settled.
+pub(super) fn of_gates(s: &Scheduler) -> Inputs {
+    let mut object = Object::new();
+    let mut staged = Vec::new();
+    for id in s.plan.ids() {
+        let (task, row): (&Task, &Row) = (&s.plan[id], &s.history.rows[id.index()]);
+        if task.stage == Stage::Main && row.is_settled() {
+            object.member(&task.name.value, &envelope(row, task.over.is_some()));
+            staging::all_sets(row, &task.name.value, &mut staged);
+        }
+    }
+    if !s.plan.params.is_empty() {
+        object.member("params", &params(&s.plan));
+    }
+    Inputs { json: object.end(), staged }
+}
+
+fn unit_of(s: &Scheduler, task: TaskId, element: Option<&str>) -> Unit {
     let row = &s.history.rows[task.index()];
     let index = element.map(|name| {
         let instances = row.instances.as_ref().expect("an instance is dispatched after it was named");
         instances.get_index_of(name).expect("an instance that is dispatched has a row")
     });
-    let unit = Unit::part(s.plan.graph().position(task), index);
+    Unit::part(s.plan.graph().position(task), index)
+}
+
+/// What `unit` reads, and what is staged for it.
+fn read_by(s: &Scheduler, unit: Unit, reads_params: bool) -> (Object, Vec<Staged>) {
+    let task = s.id(unit);
     let outcome = (s.plan[task].stage == Stage::Epilogue).then(|| s.cache.outcome(s));
     let staged = staging::staged(s, unit, outcome.as_deref().map(|outcome| &outcome.staged[..]));
     let mut object = Object::new();
@@ -56,13 +101,13 @@ pub fn inputs(s: &Scheduler, task: TaskId, element: Option<&str>) -> Inputs {
     {
         object.member("item", element.json.get());
     }
-    if !s.plan.params.is_empty() && reads_params(&s.plan[task].kind) {
+    if !s.plan.params.is_empty() && reads_params {
         object.member("params", &params(&s.plan));
     }
     if let Some(outcome) = &outcome {
         object.member("outcome", &outcome.json);
     }
-    Inputs { json: object.end(), staged }
+    (object, staged)
 }
 
 /// A JSON object that is being written.
@@ -141,12 +186,10 @@ fn envelope(row: &Row, mapped: bool) -> String {
 }
 
 fn envelope_with(row: &Row, mapped: bool, output: Option<&str>) -> String {
-    let status = row.status().unwrap_or(Status::Blocked).as_str();
-    let note = row.note().map_or_else(|| "null".to_owned(), |note| json::quoted(&cut(note)));
-    let files = staging::has_files(row);
-    let output = output.unwrap_or("null");
-    let mut text = format!("{{\"status\":\"{status}\",\"note\":{note},\"output\":{output},\"files\":{files}");
+    let status = row.status().unwrap_or(Status::Blocked);
+    let mut text = envelope_of(status, row.note().map(Text::as_str), output, staging::has_files(row));
     if mapped {
+        text.pop();
         let mut object = Object::new();
         for (name, row) in row.instances.iter().flatten() {
             if row.is_settled() {
@@ -155,9 +198,16 @@ fn envelope_with(row: &Row, mapped: bool, output: Option<&str>) -> String {
         }
         text.push_str(",\"per_instance\":");
         text.push_str(&object.end());
+        text.push('}');
     }
-    text.push('}');
     text
+}
+
+fn envelope_of(status: Status, note: Option<&str>, output: Option<&str>, files: bool) -> String {
+    let status = status.as_str();
+    let note = note.map_or_else(|| "null".to_owned(), |note| json::quoted(&cut(note)));
+    let output = output.unwrap_or("null");
+    format!("{{\"status\":\"{status}\",\"note\":{note},\"output\":{output},\"files\":{files}}}")
 }
 
 /// A note, cut at 2,000 characters, with its length where it was longer.

@@ -28,6 +28,8 @@ pub struct Ports {
     pub runner: Arc<dyn Runner>,
     /// Where files live.
     pub workspace: Arc<dyn Workspace>,
+    /// Who checks its work.
+    pub verifiers: Arc<dyn Verifiers>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// Who shows the run.

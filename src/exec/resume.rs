@@ -136,7 +136,9 @@ impl Halt {
             return Some(blocked.reason) == self.reason();
         }
         let last = row.last.as_ref();
-        let ended = last.is_some_and(|last| last.ended_by.is_some() && last.ended_by == self.ended_by());
+        let ours = |by: Option<EndedBy>| by.is_some() && by == self.ended_by();
+        let ended = last.is_some_and(|last| ours(last.ended_by))
+            || row.rejections().any(|verdict| ours(verdict.ended_by));
         // It asked for another attempt, had some left, and got none.
         let cut_short = last.is_some_and(|last| match last.grade {
             Grade::Transport | Grade::Retry => row.attempts <= task.retries,

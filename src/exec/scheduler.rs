@@ -11,11 +11,13 @@ mod rebuild;
 mod rest;
 mod spread;
 mod timers;
+mod verification;
 
 use std::collections::{BTreeSet, VecDeque};
 
 use rustc_hash::FxHashMap;
 
+pub use self::verification::Unverified;
 use super::admission::Runnable;
 use super::budget::Limits;
 use super::inputs::Cache;
@@ -24,7 +26,7 @@ use super::settle;
 use super::states::{self, On, Phase, RunOn, RunPhase, Then};
 use super::units::{ByStage, Queue, TaskState, Unit};
 use super::verdict;
-use crate::event::{Body, Event, Exit, Grade, Timer, TimerFired, Warning};
+use crate::event::{Body, Event, Exit, Timer, TimerFired, Warning};
 use crate::history::{History, Mismatch};
 use crate::ir::{Millis, Stage, TaskId, Usd};
 use crate::source::Text;
@@ -104,6 +106,8 @@ pub struct Scheduler {
     pub(super) runnable: Runnable,
     /// Which required main tasks cannot run here, while nothing was dispatched.
     pub(super) gap: Option<Text>,
+    /// Attempts that passed and whose verifiers have not all spoken.
+    verify: BTreeSet<Unit>,
     /// Attempts that ended and from which something has to follow.
     judge: BTreeSet<Unit>,
     /// Mapped tasks all of whose instances are terminal.
@@ -138,6 +142,7 @@ impl Scheduler {
             limits: Limits::default(),
             runnable: Runnable::default(),
             gap: None,
+            verify: BTreeSet::new(),
             judge: BTreeSet::new(),
             folds: BTreeSet::new(),
             causes: FxHashMap::default(),
@@ -181,7 +186,10 @@ impl Scheduler {
         match self.run {
             RunPhase::Ended | RunPhase::Waiting => true,
             RunPhase::Interrupted => {
-                self.in_flight() == 0 && self.next_timer().is_none() && self.due().is_none()
+                self.in_flight() == 0
+                    && self.unverified().next().is_none()
+                    && self.next_timer().is_none()
+                    && self.due().is_none()
             }
             RunPhase::Admitted | RunPhase::Dispatching | RunPhase::Draining | RunPhase::Concluding => false,
         }
@@ -250,7 +258,10 @@ impl Scheduler {
             nth: row.attempts + 1,
             round: row.round,
             needs: readiness::needs(self, unit),
-            ask_done: task.done_when.is_some() && row.round == 1 && !self.tasks[id.index()].rewound,
+            ask_done: task.done_when.is_some()
+                && row.round == 1
+                && !row.not_done
+                && !self.tasks[id.index()].rewound,
         }
     }
 
@@ -259,7 +270,7 @@ impl Scheduler {
     pub(super) fn has_free_slot(&self) -> bool {
         let waits = |stage| self.queues.of(stage).waiting_count();
         let held = if self.options.jobs == 1 { waits(Stage::Main) + waits(Stage::Epilogue) } else { 0 };
-        self.in_flight() + held < self.options.jobs
+        self.in_flight() + self.verify.len() + held < self.options.jobs
     }
 
     /// How many attempts are in flight.
@@ -280,12 +291,11 @@ impl Scheduler {
             Body::InstancesNamed(body) => step = Some(self.step(&body.task, On::Named)?),
             Body::AttemptStarted(body) => step = Some(self.step(&body.task, On::Started)?),
             Body::AttemptEnded(body) => {
-                let on = if body.grade == Grade::Interrupted { On::CutOff } else { On::AttemptEnded };
-                step = Some(self.step(&body.task, on)?);
+                step = Some(self.step(&body.task, self.ended(body))?);
             }
             Body::VerifierEnded(body) => {
                 if let Some(task) = &body.task {
-                    step = Some(self.step(task, On::Verified)?);
+                    step = Some(self.step(task, self.verified(task, body))?);
                 }
             }
             Body::RetryScheduled(body) => step = Some(self.step(&body.task, On::RetryScheduled)?),

@@ -2,12 +2,16 @@
 //!
 //! Unaware of how an attempt was graded: its event says.
 
+use super::attempt::note::note;
 use super::fanout;
 use super::readiness;
 use super::scheduler::Scheduler;
 use super::units::Unit;
 use super::verdict;
-use crate::event::{Blocked, BlockedReason, Body, Grade, RetryScheduled, Status, TaskSettled};
+use crate::event::{
+    Blocked, BlockedReason, Body, Grade, RetryScheduled, Status, TaskSettled, VerifierEnded, VerifierMode,
+};
+use crate::history::Row;
 use crate::ir::{Millis, Stage};
 use crate::source::Text;
 
@@ -19,6 +23,12 @@ const LONGEST_WAIT: u64 = 30;
 pub(super) fn judge(s: &Scheduler, unit: Unit) -> Option<Body> {
     let (row, task) = (s.row(unit), s.task(unit));
     let last = row.last.as_ref()?;
+    if let Some(note) = rejection(row) {
+        let task = s.name(unit);
+        return Some(
+            TaskSettled { task, status: Status::Fail, note: Some(note), blocked: None, output: None }.into(),
+        );
+    }
     let status = match last.grade {
         Grade::Pass => Status::Pass,
         Grade::Partial => Status::Partial,
@@ -37,6 +47,31 @@ pub(super) fn judge(s: &Scheduler, unit: Unit) -> Option<Body> {
         (status == Status::Blocked).then_some(Blocked { reason: BlockedReason::Staging, task: None });
     let note = last.note.clone();
     Some(TaskSettled { task: s.name(unit), status, note, blocked, output: None }.into())
+}
+
+/// Who did not accept the last attempt, and what they said; none where everybody who gates did.
+fn rejection(row: &Row) -> Option<Text> {
+    let said: Vec<String> = row.rejections().map(objection).collect();
+    let kept = row.last.as_ref().and_then(|last| last.if_rejected.as_ref());
+    let problem = kept.and_then(|kept| kept.problem.as_deref());
+    let clauses: Vec<&str> = said.iter().map(String::as_str).chain(problem).collect();
+    (!said.is_empty()).then(|| note(&clauses.join("; ")))
+}
+
+/// A verdict that rejects, as a clause.
+pub(super) fn objection(verdict: &VerifierEnded) -> String {
+    let name = &verdict.verifier;
+    if verdict.ended_by.is_some() {
+        return format!("`{name}` was {}", verdict.detail.as_deref().unwrap_or("ended"));
+    }
+    let said = verdict.detail.as_deref().map(|detail| format!(": {detail}")).unwrap_or_default();
+    match verdict.mode {
+        Some(VerifierMode::Rejected) | None => format!("`{name}` rejected it{said}"),
+        Some(VerifierMode::Error) => format!("`{name}` failed{said}"),
+        Some(VerifierMode::Crashed) => format!("`{name}` crashed{said}"),
+        Some(VerifierMode::Timeout) => format!("`{name}` took too long{said}"),
+        Some(VerifierMode::Missing) => format!("`{name}` lacks what it needs{said}"),
+    }
 }
 
 /// Another attempt follows, unless something forbids it.

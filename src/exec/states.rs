@@ -13,6 +13,8 @@ pub enum Phase {
     Pending,
     /// An attempt is in flight.
     Running,
+    /// An attempt has passed, and not all of its verifiers have spoken.
+    Verifying,
     /// An attempt has ended, and what follows from it is not decided yet.
     Ended,
     /// Waits before another attempt.
@@ -32,10 +34,16 @@ pub enum On {
     Started,
     /// `attempt_ended`, on its own result.
     AttemptEnded,
+    /// `attempt_ended` of an attempt that passed and that verifiers have to look at.
+    AttemptPassed,
     /// `attempt_ended` of an attempt that was interrupted, or one that a crash cut off.
     CutOff,
-    /// `verifier_ended`.
+    /// `verifier_ended`, and others have yet to speak.
     Verified,
+    /// `verifier_ended`, and it is the last one.
+    AllVerified,
+    /// `verifier_ended`, and it is the last one: the task was found done already, and is not.
+    NotDone,
     /// `retry_scheduled`.
     RetryScheduled,
     /// `timer_fired` for its retry.
@@ -63,6 +71,10 @@ pub enum Then {
     TakeSlot,
     /// One slot more is free.
     FreeSlot,
+    /// Its verifiers have to speak, in its slot.
+    Verify,
+    /// They have spoken: one slot more is free.
+    Verified,
     /// Something has to follow from the attempt.
     Judge,
     /// Something has followed.
@@ -87,10 +99,13 @@ pub type TaskRow = (Phase, On, Phase, &'static [Then]);
 /// Every legal step of a task.
 pub static TASK: &[TaskRow] = {
     use On::{
-        Again, Answered, Asked, AttemptEnded, CutOff, Named, RetryDue, RetryScheduled, Started, Verified,
+        Again, AllVerified, Answered, Asked, AttemptEnded, AttemptPassed, CutOff, Named, NotDone, RetryDue,
+        RetryScheduled, Started, Verified,
     };
-    use Phase::{Asking, Ended, Expanding, Pending, Running, Waiting};
-    use Then::{FreeSlot, Judge, Judged, Queue, Spread, TakeSlot, Tell, Unask, Unqueue, Unwait, Wait};
+    use Phase::{Asking, Ended, Expanding, Pending, Running, Verifying, Waiting};
+    use Then::{
+        FreeSlot, Judge, Judged, Queue, Spread, TakeSlot, Tell, Unask, Unqueue, Unwait, Verify, Wait,
+    };
     const DONE: Phase = Phase::Settled;
     &[
         (Pending, Started, Running, &[Unqueue, TakeSlot]),
@@ -98,8 +113,11 @@ pub static TASK: &[TaskRow] = {
         (Pending, Asked, Asking, &[Unqueue, Then::Ask]),
         (Pending, On::Settled, DONE, &[Unqueue, Tell]), // it never ran, or the engine itself answered
         (Running, AttemptEnded, Ended, &[FreeSlot, Judge]),
+        (Running, AttemptPassed, Verifying, &[FreeSlot, Verify]),
         (Running, CutOff, Pending, &[FreeSlot]),
-        (Ended, Verified, Ended, &[]),
+        (Verifying, Verified, Verifying, &[]),
+        (Verifying, AllVerified, Ended, &[Then::Verified, Judge]),
+        (Verifying, NotDone, Pending, &[Then::Verified, Queue]),
         (Ended, RetryScheduled, Waiting, &[Judged, Wait]),
         (Ended, On::Settled, DONE, &[Judged, Tell]),
         (Waiting, RetryDue, Pending, &[Unwait, Queue]),
@@ -109,6 +127,7 @@ pub static TASK: &[TaskRow] = {
         (Asking, On::Settled, DONE, &[Unask, Tell]), // a halt came first
         (Expanding, On::Settled, DONE, &[Tell]),
         (Pending, Again, Pending, &[]),
+        (Verifying, Again, Pending, &[]),
         (Ended, Again, Pending, &[]),
         (Asking, Again, Pending, &[]),
         (Expanding, Again, Pending, &[]),
@@ -219,6 +238,7 @@ impl Phase {
     const NAMES: &[(Self, &str, &str)] = &[
         (Self::Pending, "pending", "Waits for its dependencies, for its turn, or for a resumed run."),
         (Self::Running, "running", "An attempt is in flight."),
+        (Self::Verifying, "verifying", "An attempt has passed, and not all of its verifiers have spoken."),
         (Self::Ended, "ended", "An attempt has ended, and what follows from it is not decided yet."),
         (Self::Waiting, "waiting", "Waits before another attempt."),
         (Self::Asking, "asking", "Waits for a person's answer."),
@@ -236,8 +256,11 @@ impl On {
     const NAMES: &[(Self, &str, &str)] = &[
         (Self::Started, "attempt_started", ""),
         (Self::AttemptEnded, "attempt_ended", ""),
+        (Self::AttemptPassed, "attempt_ended (to verify)", ""),
         (Self::CutOff, "interrupted", ""),
         (Self::Verified, "verifier_ended", ""),
+        (Self::AllVerified, "verifier_ended (the last)", ""),
+        (Self::NotDone, "verifier_ended (not done)", ""),
         (Self::RetryScheduled, "retry_scheduled", ""),
         (Self::RetryDue, "timer_fired", ""),
         (Self::Named, "instances_named", ""),
@@ -255,6 +278,8 @@ impl Then {
         (Self::Unqueue, "unqueue it", ""),
         (Self::TakeSlot, "take a slot", ""),
         (Self::FreeSlot, "free the slot", ""),
+        (Self::Verify, "keep a slot for its verifiers", ""),
+        (Self::Verified, "free their slot", ""),
         (Self::Judge, "judge the attempt", ""),
         (Self::Judged, "done judging", ""),
         (Self::Wait, "begin the wait", ""),
@@ -418,6 +443,7 @@ mod tests {
         // What a step takes, every way out of the state that it leads to gives back, and nothing else does.
         for (takes, gives, phase) in [
             (Then::TakeSlot, Then::FreeSlot, Phase::Running),
+            (Then::Verify, Then::Verified, Phase::Verifying),
             (Then::Judge, Then::Judged, Phase::Ended),
             (Then::Wait, Then::Unwait, Phase::Waiting),
             (Then::Ask, Then::Unask, Phase::Asking),

@@ -425,6 +425,7 @@ impl<'a> Sim<'a> {
             last_line: played.last_line,
             cost_usd: played.cost,
             files: played.files.then(|| FileSet { manifest, paths: vec!["f".into()], bytes: 1 }),
+            if_rejected: None,
             duration_ms: Millis(played.takes),
             done_already: played.done_already,
             ended_by: by,

@@ -207,13 +207,7 @@ impl View<'_> {
     fn round(&self, round: &Round) -> RoundStatus {
         let output = round.settled.output.as_ref();
         let output = output.or_else(|| round.last.as_ref()?.output.as_ref());
-        let files = match round.settled.status {
-            Status::Pass | Status::Partial | Status::Fail => round.last.as_ref(),
-            Status::Skipped | Status::Transport | Status::Blocked | Status::NotTaken | Status::Truncated => {
-                None
-            }
-        };
-        let files = files.and_then(|last| last.files.as_ref());
+        let files = round.last.as_ref().and_then(|last| last.files_of(round.settled.status));
         RoundStatus {
             round: round.round,
             status: round.settled.status.as_str(),

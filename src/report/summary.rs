@@ -373,6 +373,7 @@ mod tests {
                 last_line: Text::default(),
                 cost_usd: Usd::parse("0.25").unwrap(),
                 files,
+                if_rejected: None,
                 duration_ms: Millis(1_200),
                 done_already: false,
                 ended_by: None,

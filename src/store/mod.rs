@@ -315,6 +315,18 @@ impl RunDir {
         self.logs().join(format!("{attempt}.result.json"))
     }
 
+    /// The streams of all verifiers.
+    #[must_use]
+    pub fn verifications(&self) -> Vec<Utf8PathBuf> {
+        let entries = self.logs().read_dir_utf8().into_iter().flatten().filter_map(Result::ok);
+        let paths = entries.map(camino::Utf8DirEntry::into_path);
+        let stream = |path: &Utf8PathBuf| {
+            let (stem, end) = (path.file_stem().unwrap_or_default(), path.extension());
+            stem.contains('.') && matches!(end, Some("out" | "err"))
+        };
+        paths.filter(stream).collect()
+    }
+
     /// Makes the directory of streams, unless it is there.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::about::About;
 use super::capture::Store;
-use crate::event::{FileSet, Status};
+use crate::event::{AttemptEnded, FileSet, Status};
 use crate::history::{History, Row};
 
 /// What a run is to be gone on with.
@@ -105,9 +105,15 @@ fn add_live<'a>(row: &'a Row, sets: &mut Vec<&'a FileSet>) {
     if row.status().is_some_and(is_silent) {
         return;
     }
-    sets.extend(row.last.as_ref().and_then(|last| last.files.as_ref()));
+    sets.extend(row.last.iter().flat_map(|last| sets_of(last)));
     let rounds = row.rounds.iter().filter(|round| !is_silent(round.settled.status));
-    sets.extend(rounds.filter_map(|round| round.last.as_ref()?.files.as_ref()));
+    sets.extend(rounds.filter_map(|round| round.last.as_ref()).flat_map(|last| sets_of(last)));
+}
+
+/// The set of an attempt, and what is left of it where its verifiers reject it.
+fn sets_of(last: &AttemptEnded) -> impl Iterator<Item = &FileSet> {
+    let kept = last.if_rejected.as_ref().and_then(|kept| kept.files.as_ref());
+    last.files.iter().chain(kept)
 }
 
 /// Whether a task that settled so has no files.

@@ -1,9 +1,8 @@
 //! Where there is no verdict, nothing stands in for one.
 
-use plan::event::EndedBy;
-use plan::exec::attempt::verify::Verdict;
+use plan::exec::attempt::verify::{Interrupted, Verdict};
 
-fn collapsed(verdict: Result<Verdict, EndedBy>) -> Verdict {
+fn collapsed(verdict: Result<Verdict, Interrupted>) -> Verdict {
     verdict.unwrap_or_default()
 }
 

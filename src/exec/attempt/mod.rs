@@ -28,8 +28,8 @@ use self::prepare::Prepared;
 pub(crate) use self::promises::Schemas;
 use self::watch::{Sizes, Stopped};
 use super::inputs::Inputs;
-use super::ports::{AttemptPaths, Clock, Ended, Files, Fingerprints, How, Runner, Workspace};
-use crate::event::{AttemptEnded, EndedBy, FileSet, Grade};
+use super::ports::{AttemptPaths, Clock, Ended, Files, Fingerprints, How, Runner, Verifiers, Workspace};
+use crate::event::{AttemptEnded, EndedBy, FileSet, Grade, Kept};
 use crate::ir::kind::{Kind, Run};
 use crate::ir::{Emits, Millis, Task, TaskId, Usd};
 use crate::source::{Spanned, Text};
@@ -53,6 +53,8 @@ pub(super) struct Context {
     pub runner: Arc<dyn Runner>,
     /// Where files live.
     pub workspace: Arc<dyn Workspace>,
+    /// Who checks the work.
+    pub verifiers: Arc<dyn Verifiers>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// Compiled schemas.
@@ -114,6 +116,11 @@ pub type Command = signal::Sender<Option<Order>>;
 pub fn orders() -> (Command, Orders) {
     let (command, orders) = signal::channel(None);
     (command, Orders(orders))
+}
+
+/// Another receiver of the orders that `command` gives.
+pub(super) fn listen(command: &Command) -> Orders {
+    Orders(command.subscribe())
 }
 
 impl Orders {
@@ -179,7 +186,9 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
         Err(problem) => return refused(report, Grade::Transport, problem.why),
     };
     let real = process.is_real();
-    context.clock.busy(real);
+    if real {
+        context.clock.busy(true);
+    }
     let timeout = task.timeout.map(|timeout| timeout.value);
     let mut sizes = Sizes::default();
     let stop = watch::watch(context.limits(), &mut process, timeout, &paths, &mut sizes, &mut orders).await;
@@ -215,6 +224,7 @@ fn blank(job: &Job) -> AttemptEnded {
         last_line: Text::default(),
         cost_usd: Usd::ZERO,
         files: None,
+        if_rejected: None,
         duration_ms: Millis(0),
         done_already: false,
         ended_by: None,
@@ -287,6 +297,7 @@ async fn settle(context: &Context, job: &Job, mut report: Report, left: Left) ->
     };
     report.ended.grade = graded.grade;
     report.ended.note = graded.note.as_deref().map(note::note);
+    report.ended.if_rejected = kept_if_rejected(context, job, &before, files.as_ref()).await;
     report.ended.files = files;
     report.ended.output = match graded.grade {
         Grade::Pass | Grade::Partial => Some(graded.output.unwrap_or_else(json::Object::empty).raw()),
@@ -381,6 +392,22 @@ fn fields_kept(context: &Context, emits: &Emits, graded: &Graded) -> Result<(), 
         Some(absent) => format!("it promises {}: {absent}", promises::promised(emits)),
         None => problem,
     })
+}
+
+/// What an attempt that passed so far keeps of its files if a verifier rejects it, where that is not all.
+async fn kept_if_rejected(
+    context: &Context,
+    job: &Job,
+    before: &Arc<Fingerprints>,
+    files: Option<&FileSet>,
+) -> Option<Kept> {
+    let gated = context.plan[job.task].verify.iter().any(|check| check.required);
+    let files = files.filter(|_| gated)?;
+    match capture::own(context, job, before).await {
+        Ok(Some(own)) if own == *files => None,
+        Ok(own) => Some(Kept { files: own, problem: None }),
+        Err(problem) => Some(Kept { files: None, problem: Some(note::note(&problem)) }),
+    }
 }
 
 /// A failing attempt keeps the files that it wrote itself; a problem with them is added to the note.

@@ -45,14 +45,14 @@ pub(super) fn prepare(context: &Context, job: &Job, paths: &AttemptPaths) -> Res
     } else {
         context.files.fingerprint(root, &declared)
     };
-    let places = Places { inputs: inputs.as_str(), files: staging.directory.as_str(), paths };
+    let places = Places { inputs: inputs.as_str(), files: staging.directory.as_str() };
     let start = Start {
         task: job.name.clone(),
         attempt: job.attempt,
         nth: job.nth,
         round: job.round,
         argv: Vec::new(),
-        env: variables(context, task, job, &places),
+        env: variables(context, task, job, &places, paths),
         withheld: withheld(context, task),
         cwd,
         paths: paths.clone(),

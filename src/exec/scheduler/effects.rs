@@ -29,6 +29,15 @@ impl Scheduler {
             Then::FreeSlot => {
                 *self.tally.running.of_mut(stage) -= 1;
                 self.tally.reserved = self.tally.reserved.minus(self.price(unit));
+                if self.phase_of(unit) != Phase::Verifying {
+                    self.pass_turn(unit);
+                }
+            }
+            Then::Verify => {
+                self.verify.insert(unit);
+            }
+            Then::Verified => {
+                self.verify.remove(&unit);
                 self.pass_turn(unit);
             }
             Then::Judge => {

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use super::Scheduler;
 use super::effects::says_complete;
+use super::verification::phase_of_ended;
 use crate::event::Status;
 use crate::exec::admission;
 use crate::exec::budget::Limits;
@@ -13,7 +14,7 @@ use crate::exec::fanout::aligned;
 use crate::exec::states::Phase;
 use crate::exec::units::{ByStage, TaskState, Unit};
 use crate::history::{Mismatch, Row};
-use crate::ir::{Stage, TaskId, Usd};
+use crate::ir::{Stage, Task, TaskId, Usd};
 
 impl Scheduler {
     /// Everything but the history, anew from the history: at admission and when a sitting begins.
@@ -25,6 +26,7 @@ impl Scheduler {
         self.tasks = vec![TaskState::default(); self.plan.tasks.len()];
         self.queues = ByStage::default();
         self.tally = super::Tally::default();
+        self.verify.clear();
         self.judge.clear();
         self.folds.clear();
         self.causes.clear();
@@ -48,7 +50,7 @@ impl Scheduler {
     fn rebuild_task(&mut self, id: TaskId) -> Result<(), Mismatch> {
         let unit = Unit::whole(self.plan.graph().position(id));
         let row = &self.history.rows[id.index()];
-        let phase = phase_of_row(row);
+        let phase = phase_of_row(&self.plan[id], row);
         let (named, settled, cost) = (row.instances.is_some(), row.is_settled(), cost_of(row));
         let ran = row.ran || row.instances.iter().flat_map(IndexMap::values).any(|row| row.ran);
         let task = &self.plan[id];
@@ -91,6 +93,9 @@ impl Scheduler {
 
     fn note_phase(&mut self, unit: Unit, phase: Phase) {
         match phase {
+            Phase::Verifying => {
+                self.verify.insert(unit);
+            }
             Phase::Ended => {
                 self.judge.insert(unit);
             }
@@ -116,7 +121,7 @@ impl Scheduler {
         let mut spread = self.new_spread(unit)?;
         let rows = self.history.rows[id.index()].instances.iter().flat_map(IndexMap::values);
         for (instance, row) in spread.units.iter_mut().zip(rows) {
-            instance.phase = phase_of_row(row);
+            instance.phase = phase_of_row(&self.plan[id], row);
             spread.unsettled -= usize::from(row.is_settled());
             spread.passed += usize::from(row.status().is_some_and(Status::passes));
         }
@@ -136,7 +141,7 @@ impl Scheduler {
 }
 
 /// The phase that a row tells of, when a sitting begins: nothing is in flight, and nothing waits.
-fn phase_of_row(row: &Row) -> Phase {
+fn phase_of_row(task: &Task, row: &Row) -> Phase {
     if row.is_settled() {
         Phase::Settled
     } else if row.instances.is_some() {
@@ -144,7 +149,7 @@ fn phase_of_row(row: &Row) -> Phase {
     } else if row.asked.is_some() {
         Phase::Asking
     } else if row.ended {
-        Phase::Ended
+        phase_of_ended(task, row)
     } else {
         Phase::Pending
     }

@@ -61,6 +61,7 @@ impl Scheduler {
                     && queue.first_again().is_none()
                     && queue.first_cut_off().is_none()
                     && !self.tally.asking.iter().any(|unit| main(unit) && self.row(*unit).cut_off)
+                    && !self.verify.iter().any(main)
                     && !self.judge.iter().any(main)
                     && !self.folds.iter().any(main)))
     }
@@ -69,6 +70,7 @@ impl Scheduler {
     pub(in crate::exec) fn is_quiet(&self) -> bool {
         let waits = |stage| self.queues.of(stage).waiting_count();
         self.in_flight() == 0
+            && self.verify.is_empty()
             && self.judge.is_empty()
             && self.folds.is_empty()
             && waits(Stage::Main) + waits(Stage::Epilogue) == 0

@@ -64,9 +64,10 @@ impl Scheduler {
         let main = ceiling(self.limits.time().filter(|_| !interrupted), Timer::Ceiling);
         let whole = self.limits.whole_time().filter(|&time| self.limits.time() != Some(time) || interrupted);
         let whole = ceiling(whole, Timer::Reserve);
-        let reserve = self.cleanup_until().filter(|&until| self.history.t < until && self.in_flight() > 0);
+        let works = self.in_flight() > 0 || self.unverified().next().is_some();
+        let reserve = self.cleanup_until().filter(|&until| self.history.t < until && works);
         let reserve = reserve.map(|until| (until, TimerFired { timer: Timer::Reserve, task: None }));
-        let whole = whole.filter(|_| self.in_flight() > 0);
+        let whole = whole.filter(|_| works);
         retry.chain(main).chain(whole).chain(reserve).min_by_key(|&(at, _)| at)
     }
 }

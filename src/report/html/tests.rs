@@ -73,6 +73,7 @@ impl Story {
                 paths: vec!["out/<report>.md".into()],
                 bytes: 2048,
             }),
+            if_rejected: None,
             duration_ms: Millis(1),
             done_already: false,
             ended_by: None,

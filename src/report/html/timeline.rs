@@ -287,6 +287,7 @@ mod tests {
             last_line: "".into(),
             cost_usd: Usd::ZERO,
             files: None,
+            if_rejected: None,
             duration_ms: Millis(1),
             done_already: false,
             ended_by: None,

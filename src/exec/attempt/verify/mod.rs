@@ -6,7 +6,9 @@
 //! is the scheduler's business.
 
 mod call;
+mod panel;
 mod read;
+mod scene;
 mod watch;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,6 +17,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 pub use call::{Call, Command, NotRun, Printed, Ran, Work};
+pub(in crate::exec) use panel::{Of, Spoken, sit};
+pub(in crate::exec) use scene::Subject;
+use scene::set;
 pub use watch::Scene;
 
 use super::{Orders, note};
@@ -29,22 +34,25 @@ use crate::source::Text;
 pub struct Verdict {
     verifier: Text,
     identity: Text,
+    required: bool,
     /// None where the work holds.
     failed: Option<VerifierMode>,
     detail: Text,
+    ended_by: Option<EndedBy>,
 }
 
 impl Verdict {
-    fn failing(verifier: &Text, identity: Text, mode: VerifierMode, detail: impl AsRef<str>) -> Self {
-        Self { verifier: verifier.clone(), identity, failed: Some(mode), detail: note::note(detail.as_ref()) }
+    fn failing(check: &ir::Verify, identity: Text, mode: VerifierMode, detail: &str) -> Self {
+        Self::of(check, identity, Outcome::Fail { mode, detail: detail.into() })
     }
 
-    fn of(verifier: &Text, identity: Text, outcome: Outcome) -> Self {
+    fn of(check: &ir::Verify, identity: Text, outcome: Outcome) -> Self {
         let (failed, detail) = match outcome {
             Outcome::Pass { detail } => (None, detail),
             Outcome::Fail { mode, detail } => (Some(mode), detail),
         };
-        Self { verifier: verifier.clone(), identity, failed, detail: note::note(&detail) }
+        let (verifier, required) = (check.name.value.clone(), check.required);
+        Self { verifier, identity, required, failed, detail: note::note(&detail), ended_by: None }
     }
 
     /// The `verify` block.
@@ -71,36 +79,39 @@ impl Verdict {
         &self.detail
     }
 
-    /// The event that records it: of an attempt of a task, or of the plan, under the fingerprint `gates`.
+    /// The event that records it: of an attempt of a task, or of the plan, in a round, under the fingerprint
+    /// `gates`.
     #[must_use]
-    pub fn event(self, of: Option<(u32, Text)>, gates: Text) -> VerifierEnded {
+    pub fn event(self, of: Option<(u32, Text)>, round: u32, gates: Text) -> VerifierEnded {
         let (attempt, task) = of.unzip();
         VerifierEnded {
             attempt,
             task,
+            round,
             verifier: self.verifier,
             identity: self.identity,
+            required: self.required,
             pass: self.failed.is_none(),
             mode: self.failed,
             detail: (!self.detail.is_empty()).then_some(self.detail),
+            ended_by: self.ended_by,
             gates,
         }
     }
 }
 
-/// Has the verifier of `check` look at `work`, and ends all that it started. `ends` says that everything
-/// in flight has to end.
+/// Has the verifier of `check` look at `work`, and ends all that it started. `orders` may say that it has to
+/// end: then it did not pass in time.
 ///
 /// # Errors
-/// Why there is no verdict: the run ends, or this sitting of it.
+/// If this sitting of the run ends: there is no verdict then, and a resumed run makes up for it.
 pub async fn judge(
     scene: &Scene,
     verifiers: &Arc<dyn Verifiers>,
     check: &Arc<ir::Verify>,
     work: Work,
-    ends: &mut Orders,
-) -> Result<Verdict, EndedBy> {
-    let name = &check.name.value;
+    orders: &mut Orders,
+) -> Result<Verdict, Interrupted> {
     let begun = scene.begin();
     let (asks, asked) = mpsc::unbounded_channel();
     let call = Call::new(work, &scene.files, asks);
@@ -108,23 +119,32 @@ pub async fn judge(
         Ok(answer) => answer,
         Err(error) => {
             let detail = format!("no thread could be started for it: {error}");
-            return Ok(Verdict::failing(name, Text::default(), VerifierMode::Error, detail));
+            return Ok(Verdict::failing(check, Text::default(), VerifierMode::Error, &detail));
         }
     };
     let mut identity = Text::default();
     let told = tell(answer, &mut identity);
-    let outcome = scene.watch(name, check.timeout, begun, asked, told, ends).await?;
-    Ok(match outcome {
-        watch::End::Told(Some(outcome)) => Verdict::of(name, identity, outcome),
+    let end = scene.watch(&check.name.value, check.timeout, begun, asked, told, orders).await;
+    Ok(match end {
+        watch::End::Told(Some(outcome)) => Verdict::of(check, identity, outcome),
         watch::End::Told(None) => {
-            Verdict::failing(name, identity, VerifierMode::Error, "it ended without an answer")
+            Verdict::failing(check, identity, VerifierMode::Error, "it ended without an answer")
         }
         watch::End::Late => {
             let detail = format!("no answer within {}", check.timeout);
-            Verdict::failing(name, identity, VerifierMode::Timeout, detail)
+            Verdict::failing(check, identity, VerifierMode::Timeout, &detail)
+        }
+        watch::End::Ordered(EndedBy::Interruption, _) => return Err(Interrupted),
+        watch::End::Ordered(by, note) => {
+            let verdict = Verdict::failing(check, identity, VerifierMode::Timeout, &note);
+            Verdict { ended_by: Some(by), ..verdict }
         }
     })
 }
+
+/// There is no verdict: this sitting of the run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;
 
 /// What a verifier's thread says: its identity first, its outcome second.
 struct Answer {

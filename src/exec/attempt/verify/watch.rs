@@ -5,17 +5,20 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::call::{Ask, NotRun, Ran};
 use super::read;
-use crate::event::EndedBy;
+use crate::event::{EndedBy, VerifierEnded};
+use crate::exec::attempt::environment::RESULT_FILE;
 use crate::exec::attempt::watch::{Limits, Sizes, watch};
 use crate::exec::attempt::{Order, Orders, orders};
 use crate::exec::ports::{AttemptPaths, Clock, Files, NotStarted, Outcome, Process, Runner, Start};
 use crate::ir::Millis;
+use crate::source::Text;
 
 /// Where the verifiers of one attempt, or of the plan, are called.
 pub struct Scene {
@@ -25,11 +28,11 @@ pub struct Scene {
     pub files: Arc<dyn Files>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// What a process is started with: its name, numbers, environment and working directory. The program,
-    /// the streams and the token are filled in.
+    /// What a process is started with: the task or nothing, numbers, environment and working directory. The
+    /// program and the streams are filled in, and task and token become those of the verifier.
     pub start: Start,
-    /// The name that its streams begin with.
-    pub stream: String,
+    /// The attempt, none for the plan, and the round.
+    pub of: (Option<u32>, u32),
     /// How much a stream may hold.
     pub log_limit: u64,
 }
@@ -40,21 +43,23 @@ pub(super) enum End {
     Told(Option<Outcome>),
     /// The deadline has passed.
     Late,
+    /// It had to end, for this reason and in these words.
+    Ordered(EndedBy, Text),
 }
 
-/// Tells a clock that jumps that real work is in flight, for as long as it lives.
-struct Busy(Arc<dyn Clock>);
+/// Tells a clock that jumps that a verifier is at work, for as long as it lives.
+struct AtWork(Arc<dyn Clock>);
 
-impl Busy {
+impl AtWork {
     fn new(clock: &Arc<dyn Clock>) -> Self {
-        clock.busy(true);
+        clock.hold(true);
         Self(Arc::clone(clock))
     }
 }
 
-impl Drop for Busy {
+impl Drop for AtWork {
     fn drop(&mut self) {
-        self.0.busy(false);
+        self.0.hold(false);
     }
 }
 
@@ -74,8 +79,10 @@ impl Scene {
         mut asked: mpsc::UnboundedReceiver<Ask>,
         told: impl Future<Output = Option<Outcome>>,
         ends: &mut Orders,
-    ) -> Result<End, EndedBy> {
-        let _busy = Busy::new(&self.clock);
+    ) -> End {
+        let _at_work = AtWork::new(&self.clock);
+        // A clock that jumps stands still meanwhile, and a verifier that hangs has to end all the same.
+        let mut really = pin!(tokio::time::sleep(Duration::from_millis(limit.0)));
         let mut deadline = self.clock.until(Millis(begun.0.saturating_add(limit.0)));
         let mut told = pin!(told);
         let (command, _) = orders();
@@ -87,6 +94,7 @@ impl Scene {
                 biased;
                 order = ends.next() => break Err(order),
                 () = &mut deadline => break Ok(End::Late),
+                () = &mut really => break Ok(End::Late),
                 outcome = &mut told => break Ok(End::Told(outcome)),
                 Some(ask) = asked.recv() => {
                     started += 1;
@@ -98,9 +106,9 @@ impl Scene {
         asked.close();
         let over = Order::End { by: EndedBy::Timeout, note: "the call is over".into() };
         let (end, order) = match end {
-            Ok(end) => (Ok(end), over),
-            Err(Order::End { by, note }) => (Err(by), Order::End { by, note }),
-            Err(Order::Kill) => (Err(EndedBy::Interruption), Order::Kill),
+            Ok(end) => (end, over),
+            Err(Order::End { by, note }) => (End::Ordered(by, note.clone()), Order::End { by, note }),
+            Err(Order::Kill) => (End::Ordered(EndedBy::Interruption, Text::default()), Order::Kill),
         };
         // Those that are left end by themselves where there are none.
         let _ = command.send(Some(order));
@@ -117,19 +125,41 @@ impl Scene {
     fn serve(&self, name: &str, number: u32, ask: Ask, processes: &mut JoinSet<()>, orders: Orders) {
         let Ask { command, reply } = ask;
         let again = if number == 1 { String::new() } else { format!(".{number}") };
-        let paths = self.files.verification(&format!("{}.{name}{again}", self.stream));
+        let (attempt, round) = self.of;
+        let paths =
+            self.files.verification(&format!("{}{again}", VerifierEnded::stream(attempt, round, name)));
+        // A call that a crash cut off may have been here before.
+        for path in [&paths.stdout, &paths.stderr, &paths.result] {
+            let _ = std::fs::remove_file(path);
+        }
         let mut start = self.start.clone();
+        start.task = match start.task.as_str() {
+            "" => name.into(),
+            task => compact_str::format_compact!("{task}/{name}"),
+        };
         start.argv = command.argv;
-        start.env.push(("PLAN_RESULT_FILE".into(), paths.result.to_string()));
         start.env.extend(command.env);
+        start.env.push((RESULT_FILE, paths.result.to_string()));
         start.paths = paths.clone();
         start.token = format!("{}-{name}{again}", start.token).into();
         match self.runner.start(&start) {
             Ok(process) => {
-                let mind = mind(Arc::clone(&self.clock), self.log_limit, process, paths, orders);
+                let clock = Arc::clone(&self.clock);
+                // The verifier waits meanwhile: a process takes real time, and a stub the clock's.
+                let real = process.is_real();
+                if real {
+                    clock.busy(true);
+                }
+                clock.hold(false);
+                let mind = mind(Arc::clone(&clock), self.log_limit, process, paths, orders);
                 processes.spawn(async move {
+                    let ran = mind.await;
+                    clock.hold(true);
+                    if real {
+                        clock.busy(false);
+                    }
                     // The verifier may have given up on it.
-                    let _ = reply.send(mind.await);
+                    let _ = reply.send(ran);
                 });
             }
             Err(NotStarted { missing, why }) => {
