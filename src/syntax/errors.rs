@@ -73,7 +73,9 @@ impl Around<'_> {
 
     /// The finding for a failure.
     pub(super) fn unexpected(&self, failure: &Failure) -> Diagnostic {
-        let expected = self.expected(&failure.expected);
+        let compares =
+            failure.expected.contains(&Rule::operator) && self.tokens.kind(failure.at) == kind::ASSIGN;
+        let expected = if compares { "`==`".to_owned() } else { self.expected(&failure.expected) };
         let found = self.found(failure.at);
         let finding =
             UNEXPECTED_TOKEN.at(self.place(failure.at), format!("expected {expected}, found {found}"));

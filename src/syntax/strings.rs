@@ -147,7 +147,7 @@ impl Lexer<'_> {
             format!("close it with `{quotes}`")
         } else {
             format!(
-                "close it with `{quotes}` on this line, or write {q}…{q}",
+                "close it with `{quotes}` on this line, or write `{q}…{q}`",
                 q = quote.to_string().repeat(3)
             )
         };
@@ -201,7 +201,8 @@ impl Lexer<'_> {
                 let shown = super::stray::show(character);
                 let help = match character {
                     '\'' => "a single quote needs no `\\`".to_owned(),
-                    '0' | 'x' | 'U' => "write the character as `\\u{…}`".to_owned(),
+                    'x' => format!("write `\\u{{{}}}`", self.hexadecimal(end).unwrap_or("…")),
+                    '0' | 'U' => "write the character as `\\u{…}`".to_owned(),
                     _ => format!("write `\\\\{shown}` for a backslash, or use single quotes"),
                 };
                 self.report(
@@ -212,6 +213,11 @@ impl Lexer<'_> {
                 );
             }
         }
+    }
+
+    /// The two hexadecimal digits at `at`.
+    fn hexadecimal(&self, at: usize) -> Option<&str> {
+        self.text.get(at..at + 2).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
     }
 
     /// Reads `{…}` behind `\u`.
