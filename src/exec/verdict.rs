@@ -60,7 +60,7 @@ pub(super) fn halt(s: &Scheduler) -> Option<Halted> {
     }
     let used = s.used();
     if let Some(ceiling) = s.limits.overrun(&used) {
-        let note = compact_str::format_compact!("${} were spent, over {ceiling}", used.spent);
+        let note = compact_str::format_compact!("{ceiling} was passed, with ${} spent", used.spent);
         return Some(Halted { exit: ceiling.exit(), task: None, note: Some(note) });
     }
     if let Some(ceiling) = s.limits.time_up(&used) {
