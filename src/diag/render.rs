@@ -111,7 +111,12 @@ impl Drawn {
         let (here, elsewhere): (Vec<_>, Vec<_>) =
             others.into_iter().partition(|mark| belongs(sources, &primary, mark));
         let marks: Vec<Mark<'_>> = std::iter::once(primary).chain(here).collect();
-        let (excerpt, labels) = Excerpt::new(sources, &marks);
+        let (excerpt, mut labels) = Excerpt::new(sources, &marks);
+        // There is nothing to draw of a file that is not there, and the message names it.
+        let source = sources.get(diagnostic.span.file);
+        if source.text().is_empty() && diagnostic.message.contains(source.path().as_str()) {
+            labels.clear();
+        }
         Self {
             code: Some(diagnostic.code.id),
             severity: match diagnostic.code.severity {
@@ -181,7 +186,8 @@ impl miette::Diagnostic for Drawn {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        Some(Box::new(self.labels.iter().cloned()))
+        (!self.labels.is_empty())
+            .then(|| Box::new(self.labels.iter().cloned()) as Box<dyn Iterator<Item = LabeledSpan>>)
     }
 }
 

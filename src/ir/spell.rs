@@ -17,8 +17,10 @@ pub fn value(value: &Value) -> String {
         Value::Duration(duration) => duration.to_string(),
         Value::List(values) => format!("[{}]", values.iter().map(self::value).collect::<Vec<_>>().join(", ")),
         Value::Map(entries) => {
-            let entries: Vec<String> =
-                entries.iter().map(|(key, entry)| format!("{key} = {}", self::value(entry))).collect();
+            let entries: Vec<String> = entries
+                .iter()
+                .map(|(name, entry)| format!("{} = {}", key(name), self::value(entry)))
+                .collect();
             format!("{{ {} }}", entries.join(", "))
         }
     }
@@ -169,10 +171,18 @@ fn record(fields: &[Field]) -> String {
         .iter()
         .map(|field| {
             let mark = if field.optional { "?" } else { "" };
-            format!("{}{mark}: {}", field.name.value, ty(&field.ty))
+            format!("{}{mark}: {}", key(&field.name.value), ty(&field.ty))
         })
         .collect();
     if fields.is_empty() { "{}".into() } else { format!("{{ {} }}", fields.join(", ")) }
+}
+
+/// A key, in quotes where it is no identifier.
+fn key(name: &str) -> String {
+    let plain = name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        && !name.ends_with('-');
+    if plain { name.to_owned() } else { quoted(name) }
 }
 
 fn union(texts: &[Text]) -> String {

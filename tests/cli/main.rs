@@ -1,5 +1,7 @@
 //! Drives the `plan` program in directories of its own: what it prints, what it leaves, how it ends.
 
+mod author;
+mod check;
 mod cuts;
 mod full_disk;
 mod kill;
