@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use plan::fmt::format;
-use plan::source::{FileId, Sources};
+use plan::source::Sources;
 use plan::syntax::{self, Parsed};
 use proptest::prelude::*;
 
@@ -385,7 +385,27 @@ fn what_nests_too_deep_is_said_once() {
         assert_eq!(codes, ["plan::syntax::too_deep"], "{open}");
         check_format(&deep(128));
     }
-    let mut sources = Sources::new();
-    let file: FileId = sources.add("case.plan", format!("let x = 1{}", " + 1".repeat(100_000)));
-    drop(syntax::parse(&sources, file));
+}
+
+#[test]
+fn long_chains_make_no_deep_trees() {
+    let parsed = parse(&format!("let x = 1{}\n", " + 1".repeat(100_000)));
+    assert!(parsed.diagnostics.is_empty());
+    drop(parsed.ast.clone());
+}
+
+#[test]
+fn what_is_too_large_is_said() {
+    for (text, line) in [
+        ("#".repeat((32 << 20) + 1), 1),
+        (format!("\nlet x = 1{}\n\ncommand a {{ run = \"true\" }}\n", " + 1".repeat(500_000)), 2),
+        ("\n[".repeat(1_000_200), 130),
+    ] {
+        let mut sources = Sources::new();
+        let file = sources.add("case.plan", text);
+        let found = syntax::parse(&sources, file).diagnostics;
+        let first = found.iter().next().unwrap();
+        assert_eq!(sources.get(file).line_of(first.span.start as usize), line, "{found:?}");
+        assert!(matches!(first.code.id, "plan::syntax::too_large" | "plan::syntax::too_deep"), "{found:?}");
+    }
 }

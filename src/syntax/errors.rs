@@ -4,6 +4,7 @@ use crate::diag::{Code, Diagnostic, Severity, suggest};
 use crate::reference::Keyword;
 use crate::source::Span;
 
+use super::TOO_LARGE;
 use super::ast::Ident;
 use super::parser::Rule;
 use super::stray;
@@ -53,6 +54,15 @@ pub(super) struct Failure {
     /// The token; the end of what was parsed, if all of it was read.
     pub at: usize,
     pub expected: Vec<Rule>,
+    /// Whether there was too much to read.
+    pub long: bool,
+}
+
+impl Failure {
+    /// A token that stands where something else should.
+    pub(super) fn at(at: usize, expected: Rule) -> Self {
+        Self { at, expected: vec![expected], long: false }
+    }
 }
 
 /// What surrounds a place that did not parse.
@@ -73,6 +83,12 @@ impl Around<'_> {
 
     /// The finding for a failure.
     pub(super) fn unexpected(&self, failure: &Failure) -> Diagnostic {
+        if failure.long {
+            let span = self.tokens.span(failure.at);
+            return TOO_LARGE
+                .at(span, "more than 1,000,000 words and signs in one piece")
+                .label("begins here");
+        }
         let compares =
             failure.expected.contains(&Rule::operator) && self.tokens.kind(failure.at) == kind::ASSIGN;
         let expected = if compares { "`==`".to_owned() } else { self.expected(&failure.expected) };
@@ -146,7 +162,7 @@ impl Around<'_> {
     }
 
     fn help(&self, failure: &Failure) -> Option<String> {
-        let Failure { at, ref expected } = *failure;
+        let Failure { at, ref expected, .. } = *failure;
         let expects = |rule| expected.contains(&rule);
         let (found, written) = (self.tokens.kind(at), self.written(at));
         let before = at.checked_sub(1).filter(|&before| before >= self.start);

@@ -8,6 +8,7 @@ use std::ops::Range;
 use crate::diag::{Code, Diagnostic, Severity};
 use crate::source::{FileId, Span};
 
+use super::TOO_LARGE;
 use super::ast::Comment;
 use super::brackets::Frame;
 use super::tokens::{Doc, Tokens, is_word, kind, word_kind};
@@ -18,6 +19,9 @@ pub(super) const NESTING_LIMIT: usize = 128;
 
 /// The longest name, in characters.
 const NAME_LIMIT: usize = 64;
+
+/// The most tokens of one text.
+const TOKENS_LIMIT: usize = 10_000_000;
 
 /// After so many findings in one text, reading on tells nobody anything.
 pub(super) const FINDINGS_LIMIT: usize = 10_000;
@@ -149,7 +153,12 @@ impl<'a> Lexer<'a> {
 
     fn run(&mut self) {
         while !self.full {
-            if self.frames.last().is_some_and(|frame| frame.kind == kind::FORMAT) {
+            if self.kinds.len() > TOKENS_LIMIT || self.frames.len() > TOKENS_LIMIT / 10 {
+                let here = self.span(self.at, self.at);
+                self.full = true;
+                self.deep = true;
+                self.findings.push(TOO_LARGE.at(here, "the file has more than 10,000,000 words and signs"));
+            } else if self.frames.last().is_some_and(|frame| frame.kind == kind::FORMAT) {
                 self.format_text();
             } else if !self.code() {
                 break;

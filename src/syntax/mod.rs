@@ -36,6 +36,16 @@ pub struct Parsed {
 #[must_use]
 pub fn parse(sources: &Sources, file: FileId) -> Parsed {
     let text = sources.get(file).text();
+    if text.len() > LARGEST {
+        let span = Span::new(file, 0, 0);
+        let mut parsed = Parsed::default();
+        parsed.diagnostics.push(
+            TOO_LARGE
+                .at(span, format!("the file is larger than {} MiB", LARGEST >> 20))
+                .help("tasks that are alike are written once, in a `for` or a `template`"),
+        );
+        return parsed;
+    }
     let lexed = lexer::lex(text, file);
     let (ast, findings) = parser::file(text, &lexed);
     let mut found = lexed.findings;
@@ -65,6 +75,18 @@ fn limit(found: &mut Vec<Diagnostic>) {
     }
 }
 
+/// The largest text that is read, in bytes: many times what a hundred thousand tasks take.
+const LARGEST: usize = 32 << 20;
+
+pub(crate) static TOO_LARGE: Code = Code {
+    id: "plan::syntax::too_large",
+    severity: Severity::Error,
+    summary: "A file that is larger than any plan",
+    explain: "A file has at most 32 MiB and 10,000,000 words and signs, and one value, call or edge at most \
+              1,000,000. Tasks that are alike are written once, in a `for` or a `template`; data belongs into \
+              files that tasks read.",
+};
+
 static NOT_UTF_8: Code = Code {
     id: "plan::syntax::not_utf_8",
     severity: Severity::Error,
@@ -92,6 +114,7 @@ pub fn malformed(file: FileId, malformed: &Malformed) -> Diagnostic {
 /// Every finding of this layer, for the catalog.
 pub static CODES: &[&Code] = &[
     &NOT_UTF_8,
+    &TOO_LARGE,
     &stray::UNEXPECTED_CHARACTER,
     &strings::UNCLOSED_STRING,
     &strings::UNKNOWN_ESCAPE,

@@ -15,7 +15,7 @@ use super::ast::{
 };
 use super::build::{Braced, Builder};
 use super::errors::{self, AFTER_ELEMENT, AFTER_ENTRY, AFTER_HEAD, AFTER_MEMBER, Around, Failure};
-use super::lexer::{Lexed, offset, word_end};
+use super::lexer::{FINDINGS_LIMIT, Lexed, offset, word_end};
 use super::split::{self, Cut};
 use super::strings;
 use super::tokens::{Tokens, is_word, kind};
@@ -36,6 +36,9 @@ const WHOLE: usize = 4096;
 
 /// Blocks are parsed together up to so many tokens: setting up a match costs as much as a small block.
 const RUN: usize = 512;
+
+/// No match is tried of more tokens than this.
+const LONGEST: usize = 1_000_000;
 
 /// How many levels of blocks or brackets are taken apart to find more than one error in a member.
 const LEVELS: u32 = 8;
@@ -107,7 +110,9 @@ impl<'a> Parser<'a> {
         let cuts = self.cuts(start, end);
         let mut members = Vec::with_capacity(cuts.len());
         let mut rest = cuts.as_slice();
-        while let [first, ..] = rest {
+        while let [first, ..] = rest
+            && !self.is_full()
+        {
             let small = |cut: &&Cut| {
                 split::names_a_block(self.tokens.kind(cut.start))
                     && !cut.joined
@@ -130,6 +135,11 @@ impl<'a> Parser<'a> {
         members
     }
 
+    /// Whether so much was found that reading on tells nobody anything.
+    fn is_full(&self) -> bool {
+        self.builder.findings.len() > FINDINGS_LIMIT
+    }
+
     /// The members between two tokens. A body that opens on a line of its own is put to the head above it.
     fn cuts(&mut self, start: usize, end: usize) -> Vec<Cut> {
         let mut cuts = split::members(self.tokens, start, end);
@@ -144,7 +154,7 @@ impl<'a> Parser<'a> {
             for cut in cuts {
                 match whole.last_mut() {
                     Some(head) if parted(head, &cut) => {
-                        let failure = Failure { at: head.end, expected: vec![Rule::open] };
+                        let failure = Failure::at(head.end, Rule::open);
                         let (start, end) = (head.start, head.end);
                         *head = Cut { end: cut.end, body: cut.body, ..*head };
                         self.fail(start, end, AFTER_MEMBER, &failure);
@@ -184,8 +194,8 @@ impl<'a> Parser<'a> {
             }
             first if is_word(first) => self.whole(Rule::one_field, cut),
             _ => {
-                let expected = vec![if level.top { Rule::block } else { Rule::member }];
-                self.fail(cut.start, cut.end, AFTER_MEMBER, &Failure { at: cut.start, expected });
+                let expected = if level.top { Rule::block } else { Rule::member };
+                self.fail(cut.start, cut.end, AFTER_MEMBER, &Failure::at(cut.start, expected));
                 self.broken(cut)
             }
         }
@@ -381,6 +391,9 @@ impl<'a> Parser<'a> {
     fn elements(&mut self, start: usize, end: usize, level: Level) -> Expr {
         let mut values = Vec::new();
         for run in split::runs(self.tokens, start + 1, end - 1, WHOLE / 4) {
+            if self.is_full() {
+                break;
+            }
             if let Ok(pairs) = self.parse(Rule::one_values, run.start, run.end) {
                 for pair in pairs.filter(|pair| pair.as_rule() == Rule::value) {
                     values.push(self.builder.value(pair));
@@ -402,6 +415,9 @@ impl<'a> Parser<'a> {
         let mut entries = Vec::new();
         let mut broken = false;
         for cut in split::members(self.tokens, start + 1, end - 1) {
+            if self.is_full() {
+                break;
+            }
             self.joined(cut, AFTER_ENTRY);
             let entry = self.entry(cut, level);
             broken |= entry.is_none();
@@ -436,7 +452,7 @@ impl<'a> Parser<'a> {
             end -= 1;
         }
         let failure = match self.parse(rule, cut.start, end) {
-            Ok(_) if cut.body.is_none() => Failure { at: cut.end, expected: vec![Rule::open] },
+            Ok(_) if cut.body.is_none() => Failure::at(cut.end, Rule::open),
             Ok(pairs) => return Some(pairs),
             Err(failure) => failure,
         };
@@ -471,6 +487,9 @@ impl<'a> Parser<'a> {
 
     /// Matches the tokens from `start` to `end` with a rule that begins with `one_`.
     fn parse(&mut self, rule: Rule, start: usize, end: usize) -> Result<Pairs<'a, Rule>, Failure> {
+        if end - start > LONGEST {
+            return Err(Failure { at: start, expected: Vec::new(), long: true });
+        }
         self.builder.base = start;
         let tokens: &'a Tokens = self.tokens;
         let tokens = tokens.kinds.get(start..end).unwrap_or_default();
@@ -482,7 +501,7 @@ impl<'a> Parser<'a> {
                 ErrorVariant::ParsingError { positives, .. } => positives,
                 ErrorVariant::CustomError { .. } => Vec::new(),
             };
-            Failure { at: start + at, expected }
+            Failure { at: start + at, expected, long: false }
         })
     }
 
