@@ -194,7 +194,7 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
     let stop = watch::watch(context.limits(), &mut process, timeout, &paths, &mut sizes, &mut orders).await;
     let ended = process.finish().await;
     report.ended.duration_ms = ended.duration;
-    sizes.measure(&paths, u64::MAX);
+    sizes.last(&paths, ended.how != How::Code(0));
     for (shrank, stream) in
         [(sizes.stdout_shrank, "standard output"), (sizes.stderr_shrank, "standard error")]
     {

@@ -41,6 +41,7 @@ pub(super) struct Stopped {
 /// The sizes of both streams, and whether one has shrunk.
 #[derive(Debug, Default)]
 pub(super) struct Sizes {
+    measured: bool,
     /// How large standard output was last.
     pub stdout: u64,
     /// How large standard error was last.
@@ -54,6 +55,7 @@ pub(super) struct Sizes {
 impl Sizes {
     /// Measures both streams; the name of one that is over `limit`.
     pub(super) fn measure(&mut self, paths: &AttemptPaths, limit: u64) -> Option<&'static str> {
+        self.measured = true;
         let (stdout, stderr) = (stream::size(&paths.stdout), stream::size(&paths.stderr));
         self.stdout_shrank |= stdout < self.stdout;
         self.stderr_shrank |= stderr < self.stderr;
@@ -64,6 +66,14 @@ impl Sizes {
             Some("standard error")
         } else {
             None
+        }
+    }
+    /// Measures once more, at the end. Standard error is left alone where nobody will look at it.
+    pub(super) fn last(&mut self, paths: &AttemptPaths, failed: bool) {
+        if self.measured || failed {
+            self.measure(paths, u64::MAX);
+        } else {
+            self.stdout = stream::size(&paths.stdout);
         }
     }
 }
