@@ -107,7 +107,7 @@ fn result_line(paths: &AttemptPaths, line: &Line) -> Found {
             }
         }
     };
-    let object = |line: &Line| !line.long && matches!(read_object(&line.bytes), Ok(Some(_)));
+    let object = |line: &[u8]| matches!(read_object(line), Ok(Some(_)));
     // That it cannot be read is not worth a second clause.
     let earlier = stream::earlier(&paths.stdout, line, object).unwrap_or_default();
     let clause = match earlier {

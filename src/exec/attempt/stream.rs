@@ -59,25 +59,35 @@ pub(super) fn size(path: &Utf8Path) -> u64 {
 /// The last line that is not blank. None where there is no such line.
 pub(super) fn last_line(path: &Utf8Path) -> io::Result<Option<Line>> {
     match open(path)? {
-        Some((file, size)) if size > 0 => line_before(&file, size, 0),
+        Some((file, size)) if size > 0 => line_before(&file, size),
         _ => Ok(None),
     }
 }
 
-/// The latest line before `line` that `wanted` takes, and its number, from 1. Looks only so far back.
+/// The number, from 1, of the latest line before `line` that could be an object, from brace to brace, and
+/// that `wanted` takes. Looks only so far back, and reads that once.
 pub(super) fn earlier(
     path: &Utf8Path,
     line: &Line,
-    mut wanted: impl FnMut(&Line) -> bool,
+    mut wanted: impl FnMut(&[u8]) -> bool,
 ) -> io::Result<Option<u64>> {
     let Some((file, _)) = open(path)? else { return Ok(None) };
     let floor = line.start.saturating_sub(BACK);
-    let mut end = line.start;
-    while let Some(found) = line_before(&file, end, floor)? {
-        if wanted(&found) {
-            return Ok(Some(number(&file, found.start)?));
+    let mut bytes = vec![0; usize::try_from(line.start - floor).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, floor)?;
+    let mut end = bytes.len();
+    while end > 0 {
+        let start = match memchr::memrchr(b'\n', &bytes[..end - 1]) {
+            Some(at) => at + 1,
+            None if floor == 0 => 0,
+            // It starts further back than we look.
+            None => return Ok(None),
+        };
+        let text = bytes[start..end].trim_ascii();
+        if text.starts_with(b"{") && text.ends_with(b"}") && wanted(text) {
+            return Ok(Some(number(&file, floor + start as u64)?));
         }
-        end = found.start;
+        end = start;
     }
     Ok(None)
 }
@@ -90,18 +100,13 @@ pub(super) fn small_file(path: &Utf8Path) -> io::Result<Result<Option<Vec<u8>>, 
     Ok(if bytes.len() > LONGEST { Err(size) } else { Ok(Some(bytes)) })
 }
 
-/// The last line before `end` that is not blank, if it starts at `floor` or later.
-fn line_before(file: &File, end: u64, floor: u64) -> io::Result<Option<Line>> {
-    let Some(last) =
-        find_back(file, end, floor, |bytes| bytes.iter().rposition(|b| !b.is_ascii_whitespace()))?
+/// The last line before `end` that is not blank.
+fn line_before(file: &File, end: u64) -> io::Result<Option<Line>> {
+    let Some(last) = find_back(file, end, |bytes| bytes.iter().rposition(|b| !b.is_ascii_whitespace()))?
     else {
         return Ok(None);
     };
-    let start = match find_back(file, last, floor, |bytes| memchr::memrchr(b'\n', bytes))? {
-        Some(at) => at + 1,
-        None if floor == 0 => 0,
-        None => return Ok(None),
-    };
+    let start = find_back(file, last, |bytes| memchr::memrchr(b'\n', bytes))?.map_or(0, |at| at + 1);
     let length = usize::try_from(last + 1 - start).unwrap_or(usize::MAX);
     let long = length > LONGEST;
     let mut bytes = vec![0; if long { START } else { length }];
@@ -109,16 +114,11 @@ fn line_before(file: &File, end: u64, floor: u64) -> io::Result<Option<Line>> {
     Ok(Some(Line { bytes, long, start }))
 }
 
-/// Where `find` finds something last between `floor` and `end`.
-fn find_back(
-    file: &File,
-    mut end: u64,
-    floor: u64,
-    find: impl Fn(&[u8]) -> Option<usize>,
-) -> io::Result<Option<u64>> {
+/// Where `find` finds something last before `end`.
+fn find_back(file: &File, mut end: u64, find: impl Fn(&[u8]) -> Option<usize>) -> io::Result<Option<u64>> {
     let mut buffer = vec![0; CHUNK.min(usize::try_from(end).unwrap_or(CHUNK))];
-    while end > floor {
-        let length = usize::try_from(end - floor).unwrap_or(CHUNK).min(CHUNK);
+    while end > 0 {
+        let length = usize::try_from(end).unwrap_or(CHUNK).min(CHUNK);
         let start = end - length as u64;
         let bytes = &mut buffer[..length];
         file.read_exact_at(bytes, start)?;
@@ -187,9 +187,18 @@ mod tests {
         let (_directory, path) = file(b"no\n{1}\nno\n{2}\n\nno\n\nend\n");
         let line = last_line(&path).unwrap().unwrap();
         assert_eq!(line.text(), "end");
-        assert_eq!(earlier(&path, &line, |line| line.bytes.starts_with(b"{")).unwrap(), Some(4));
-        assert_eq!(earlier(&path, &line, |line| line.bytes == b"{1}").unwrap(), Some(2));
+        assert_eq!(earlier(&path, &line, |_| true).unwrap(), Some(4));
+        assert_eq!(earlier(&path, &line, |line| line == b"{1}").unwrap(), Some(2));
         assert_eq!(earlier(&path, &line, |_| false).unwrap(), None);
+    }
+
+    #[test]
+    fn many_short_lines_cost_one_look() {
+        let (_directory, path) = file(&b"y\n".repeat(2_000_000));
+        let line = last_line(&path).unwrap().unwrap();
+        let since = std::time::Instant::now();
+        assert_eq!(earlier(&path, &line, |_| true).unwrap(), None);
+        assert!(since.elapsed() < std::time::Duration::from_secs(2), "{:?}", since.elapsed());
     }
 
     #[test]

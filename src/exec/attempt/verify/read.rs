@@ -30,7 +30,7 @@ fn answered(paths: &AttemptPaths) -> Option<String> {
     let last = stream::last_line(&paths.stdout).ok()??;
     let mut answer = None;
     let found = stream::earlier(&paths.stdout, &last, |line| {
-        let text = line.text();
+        let text = String::from_utf8_lossy(line);
         let object = json::parse_object(&text).ok().flatten().filter(|object| object.get("pass").is_some());
         answer = object.map(|object| object.text().to_owned());
         answer.is_some()
