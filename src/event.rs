@@ -616,6 +616,20 @@ pub enum VerifierMode {
     Missing,
 }
 
+impl VerifierMode {
+    /// The word in the log and the status document.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rejected => "rejected",
+            Self::Error => "error",
+            Self::Crashed => "crashed",
+            Self::Timeout => "timeout",
+            Self::Missing => "missing",
+        }
+    }
+}
+
 /// `retry_scheduled`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RetryScheduled {

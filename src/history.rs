@@ -71,11 +71,22 @@ pub struct History {
     pub ended: Option<RunEnded>,
     /// Warnings, oldest first.
     pub warnings: Vec<Warning>,
-    /// The plan's acceptance gates that have spoken, by name: the latest verdict of each.
+    /// The plan's acceptance gates that have spoken in this round, by name.
     pub gates: IndexMap<Text, VerifierEnded>,
+    /// The latest repair of the plan.
+    pub repair: Option<Repair>,
     /// One row a task, in declaration order.
     pub rows: Vec<Row>,
     index: FxHashMap<Text, usize>,
+}
+
+/// The plan went back for its acceptance gates.
+#[derive(Clone, Debug)]
+pub struct Repair {
+    /// The round of the plan, from 2.
+    pub round: u32,
+    /// What was said by those that did not hold.
+    pub gates: IndexMap<Text, VerifierEnded>,
 }
 
 /// What happened to one task, or to one instance of a mapped one.
@@ -92,6 +103,11 @@ pub struct Row {
     pub attempts: u32,
     /// The round, from 1.
     pub round: u32,
+    /// The first round since the plan last went back for its gates and this task ran again; 1 where it never
+    /// did.
+    pub first_round: u32,
+    /// The repair of the plan in which it runs again: the plan's round, 1 where it never did.
+    pub repair: u32,
     /// What its attempts spent.
     pub cost: Usd,
     /// Whether it waits before another attempt.
@@ -156,7 +172,7 @@ pub struct Mismatch {
 
 impl Row {
     fn new(name: Text) -> Self {
-        Self { name, round: 1, ..Self::default() }
+        Self { name, round: 1, first_round: 1, repair: 1, ..Self::default() }
     }
 
     /// Its status, once it has settled.
@@ -214,7 +230,24 @@ impl Row {
                 attempts: self.attempts,
             });
         }
-        *self = Self { name, round, rounds, cost: self.cost, ran: self.ran, ..Self::default() };
+        let (first_round, repair) = (self.first_round, self.repair);
+        *self = Self {
+            name,
+            round,
+            first_round,
+            repair,
+            rounds,
+            cost: self.cost,
+            ran: self.ran,
+            ..Self::default()
+        };
+    }
+
+    /// The plan goes back to it, in this round of the plan.
+    fn repair(&mut self, round: u32) {
+        self.start_round(self.round + 1);
+        self.first_round = self.round;
+        self.repair = round;
     }
 
     /// Pending again, as if it had never been, but for having run.
@@ -329,6 +362,18 @@ impl History {
         Millis(self.elapsed_before.0 + self.t.0)
     }
 
+    /// The round of the plan, from 1: it goes back for its gates.
+    #[must_use]
+    pub fn plan_round(&self) -> u32 {
+        self.repair.as_ref().map_or(1, |repair| repair.round)
+    }
+
+    /// How often the plan has gone back for its gates.
+    #[must_use]
+    pub fn repairs(&self) -> u32 {
+        self.plan_round() - 1
+    }
+
     /// The state that the log tells of.
     #[must_use]
     pub fn state(&self) -> State {
@@ -377,8 +422,10 @@ impl History {
                 self.keep_going = body.keep_going;
             }
             Body::InstancesNamed(body) => {
-                let rows = body.keys.iter().map(|key| (key.clone(), Row::new(key.clone()))).collect();
-                self.row_mut(&body.task)?.instances = Some(rows);
+                let whole = self.row_mut(&body.task)?;
+                let (round, first_round, repair) = (whole.round, whole.first_round, whole.repair);
+                let row = |key: &Text| Row { round, first_round, repair, ..Row::new(key.clone()) };
+                whole.instances = Some(body.keys.iter().map(|key| (key.clone(), row(key))).collect());
             }
             Body::AttemptStarted(body) => {
                 self.steps += 1;
@@ -444,14 +491,21 @@ impl History {
                 row.retrying = false;
                 row.asked = None;
             }
-            Body::RoundStarted(body) => {
-                for task in &body.tasks {
-                    self.row_mut(task)?.start_round(body.round);
+            Body::RoundStarted(body) => match &body.reviewer {
+                Some(reviewer) => {
+                    for task in body.tasks.iter().chain([reviewer]) {
+                        self.row_mut(task)?.start_round(body.round);
+                    }
                 }
-                if let Some(reviewer) = &body.reviewer {
-                    self.row_mut(reviewer)?.start_round(body.round);
+                None => {
+                    for task in &body.tasks {
+                        self.row_mut(task)?.repair(body.round);
+                    }
+                    let mut gates = std::mem::take(&mut self.gates);
+                    gates.retain(|gate, _| body.gates.contains(gate));
+                    self.repair = Some(Repair { round: body.round, gates });
                 }
-            }
+            },
             Body::GateAsked(body) => {
                 let row = self.row_mut(&body.task)?;
                 row.answered = None;
@@ -484,6 +538,8 @@ impl History {
                 self.stop_requested = false;
                 if body.reopened || body.from.is_some() {
                     self.halted = None;
+                    // What was accepted or not was the work of before.
+                    self.gates.clear();
                 }
                 self.rows.iter_mut().for_each(Row::cut);
                 for task in &body.again {

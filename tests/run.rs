@@ -307,22 +307,32 @@ fn a_log_that_is_cut_anywhere_resumes_to_the_same_end() {
             let sitting = bench.fresh();
             let (_, past) = sitting.go(Vec::new(), cut, false);
             assert_eq!(past.len(), cut);
-            let settled: Vec<Text> = past.iter().filter_map(settles).collect();
+            let settled = settled(&past);
             let (resumed, all) = sitting.go(past, usize::MAX, false);
             let place = format!("{}, cut after {cut}", path.display());
             assert_eq!(end(&resumed.history), end(&whole.history), "{place}\n{}", shown(&all));
             for event in &all[cut..] {
                 if let Body::AttemptStarted(started) = &event.body {
-                    assert!(!settled.contains(&started.task), "{place}: `{}` ran again", started.task);
+                    let round = (started.task.clone(), started.round);
+                    assert!(!settled.contains(&round), "{place}: `{}` ran again", started.task);
                 }
             }
         }
     });
 }
 
-fn settles(event: &Event) -> Option<Text> {
-    match &event.body {
-        Body::TaskSettled(settled) => Some(settled.task.clone()),
-        _ => None,
+/// Who has settled, in which round.
+fn settled(events: &[Event]) -> Vec<(Text, u32)> {
+    let mut rounds = IndexMap::new();
+    let mut settled = Vec::new();
+    for event in events {
+        match &event.body {
+            Body::AttemptStarted(started) => drop(rounds.insert(started.task.clone(), started.round)),
+            Body::TaskSettled(body) => {
+                settled.push((body.task.clone(), rounds.get(&body.task).copied().unwrap_or(1)));
+            }
+            _ => {}
+        }
     }
+    settled
 }

@@ -166,10 +166,6 @@ static REFUSED: &[NotYet] = &[
     NotYet { what: "`call` tasks", places: |plan| of_kind(plan, "call") },
     NotYet { what: "`revise`", places: |plan| tasks(plan, |task| !task.revise.is_empty()) },
     NotYet {
-        what: "`verify` at the top level",
-        places: |plan| plan.gates.iter().map(|gate| (gate.name.span, gate.name.value.clone())).collect(),
-    },
-    NotYet {
         what: "`isolation = \"worktree\"`",
         places: |plan| tasks(plan, |task| task.isolation.value == Isolation::Worktree),
     },

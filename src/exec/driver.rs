@@ -152,7 +152,7 @@ enum Happened {
 
 /// What ended.
 enum Landed {
-    Attempt(Report),
+    Attempt(Box<Report>),
     Panel(Option<u32>),
 }
 
@@ -314,7 +314,8 @@ impl Driver {
         }
         let unverified: FxHashSet<u32> = self.scheduler.all_unverified().collect();
         tokens.retain(|attempt, _| open.contains(attempt) || unverified.contains(attempt));
-        let cut_off = tokens.values().cloned().collect();
+        let gates = (!self.context.plan.gates.is_empty()).then(|| gates_token(&self.context));
+        let cut_off = tokens.values().cloned().chain(gates).collect();
         tokens.retain(|attempt, _| unverified.contains(attempt));
         self.tokens = tokens;
         Ok(cut_off)
@@ -407,7 +408,7 @@ impl Driver {
     fn start(&mut self, job: Job, orders: Orders) {
         let attempt = job.attempt;
         let run = attempt::run(Arc::clone(&self.context), job, orders);
-        let handle = self.attempts.spawn(async move { Landed::Attempt(run.await) });
+        let handle = self.attempts.spawn(async move { Landed::Attempt(Box::new(run.await)) });
         if let Some(flight) = self.flights.get_mut(&attempt) {
             flight.handle = Some(handle.id());
         }
@@ -439,6 +440,25 @@ impl Driver {
             };
             self.seat(Some(task), subject, checks);
         }
+        if self.panels.contains_key(&None) {
+            return;
+        }
+        let gates: Vec<_> = self.scheduler.silent_gates().cloned().map(Arc::new).collect();
+        if !gates.is_empty() {
+            let round = self.scheduler.history().plan_round();
+            let subject = Subject {
+                of: None,
+                task: Text::default(),
+                element: None,
+                nth: 1,
+                round,
+                token: gates_token(&self.context),
+                output: None,
+                files: None,
+                inputs: inputs::of_gates(&self.scheduler),
+            };
+            self.seat(None, subject, gates);
+        }
     }
 
     fn seat(&mut self, task: Option<TaskId>, subject: Subject, checks: Vec<Arc<ir::Verify>>) {
@@ -458,7 +478,11 @@ impl Driver {
 
     fn end_what_must_end(&mut self) {
         for panel in self.panels.values_mut().filter(|panel| !panel.asked) {
-            if let Some(by) = panel.task.and_then(|task| self.scheduler.ends(task)) {
+            let ends = match panel.task {
+                Some(task) => self.scheduler.ends(task),
+                None => self.scheduler.ends_gates(),
+            };
+            if let Some(by) = ends {
                 panel.asked = true;
                 let note = end_note(by, self.scheduler.history());
                 // Fails only if all of them are done.
@@ -654,6 +678,12 @@ fn resumed(plan: &ValidPlan, history: &History, options: &RunOptions) -> Result<
         resume::Decision::Refused(why) => Err(why.join("; ")),
         resume::Decision::Resumes(resumed) => Ok(Some(resumed)),
     }
+}
+
+/// The token that marks the processes of acceptance gates. No event names it, so that it is that of the run.
+fn gates_token(context: &Context) -> Text {
+    let digest = blake3::hash(format!("{}\n{}", context.run, context.pack).as_bytes()).to_hex();
+    digest[..24].into()
 }
 
 /// Every variable that some task lists in `secrets`.

@@ -11,11 +11,12 @@ use super::fanout::{raw, value_json};
 use super::json;
 use super::ports::Staged;
 use super::scheduler::Scheduler;
+use super::settle;
 use super::staging::{self, Upstream};
 use super::units::Unit;
 use super::verdict;
 use crate::event::{Grade, Raw, Status};
-use crate::history::Row;
+use crate::history::{Repair, Row};
 use crate::ir::{Join, Kind, Plan, Stage, Task, TaskId};
 use crate::source::Text;
 
@@ -107,7 +108,36 @@ fn read_by(s: &Scheduler, unit: Unit, reads_params: bool) -> (Object, Vec<Staged
     if let Some(outcome) = &outcome {
         object.member("outcome", &outcome.json);
     }
+    if let Some(repair) = s.history.repair.as_ref().filter(|repair| {
+        let row = &s.history.rows[task.index()];
+        row.repair == repair.round && row.first_round == row.round
+    }) {
+        object.member("revision", &revision(s, repair));
+    }
     (object, staged)
+}
+
+/// Why the plan went back: one entry for each acceptance gate that did not hold.
+fn revision(s: &Scheduler, repair: &Repair) -> String {
+    let mut review = Object::new();
+    for (name, said) in &repair.gates {
+        let note = settle::objection(said);
+        let mut output = Object::new();
+        output.member("pass", "false");
+        output
+            .member("mode", &said.mode.map_or_else(|| "null".to_owned(), |mode| json::quoted(mode.as_str())));
+        let detail = said.detail.as_deref().map_or_else(|| "null".to_owned(), json::quoted);
+        output.member("detail", &detail);
+        review.member(name, &envelope_of(Status::Fail, Some(&note), Some(&output.end()), false));
+    }
+    let names: Vec<String> = repair.gates.keys().map(|name| json::quoted(name)).collect();
+    format!(
+        "{{\"round\":{},\"max_rounds\":{},\"reviewer\":[{}],\"review\":{}}}",
+        repair.round,
+        s.plan.header.max_repairs + 1,
+        names.join(","),
+        review.end()
+    )
 }
 
 /// A JSON object that is being written.

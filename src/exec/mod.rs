@@ -2,6 +2,7 @@
 //!
 //! The middle is pure: [`scheduler::Scheduler`] folds events and says what is owed. Around it the driver
 //! turns actions into work through the [`ports`], and its results into events.
+mod acceptance;
 pub mod admission;
 pub mod attempt;
 mod budget;

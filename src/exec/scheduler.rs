@@ -18,6 +18,7 @@ use std::collections::{BTreeSet, VecDeque};
 use rustc_hash::FxHashMap;
 
 pub use self::verification::Unverified;
+use super::acceptance;
 use super::admission::Runnable;
 use super::budget::Limits;
 use super::inputs::Cache;
@@ -108,6 +109,8 @@ pub struct Scheduler {
     pub(super) gap: Option<Text>,
     /// Attempts that passed and whose verifiers have not all spoken.
     verify: BTreeSet<Unit>,
+    /// Whether acceptance gates were asked and have not all spoken.
+    asking_gates: bool,
     /// Attempts that ended and from which something has to follow.
     judge: BTreeSet<Unit>,
     /// Mapped tasks all of whose instances are terminal.
@@ -143,6 +146,7 @@ impl Scheduler {
             runnable: Runnable::default(),
             gap: None,
             verify: BTreeSet::new(),
+            asking_gates: false,
             judge: BTreeSet::new(),
             folds: BTreeSet::new(),
             causes: FxHashMap::default(),
@@ -207,6 +211,12 @@ impl Scheduler {
         }
         if let Some(halted) = verdict::halt(self) {
             return Some(Action::Record(halted.into()));
+        }
+        if self.history.halted.is_none()
+            && self.history.interrupted.is_none()
+            && let Some(body) = acceptance::follows(self).filter(|_| acceptance::settled(self))
+        {
+            return Some(Action::Record(body));
         }
         let judged = || self.judge.iter().find_map(|&unit| settle::judge(self, unit));
         let folded = || self.folds.first().map(|&unit| settle::fold(self, unit));
@@ -320,6 +330,7 @@ impl Scheduler {
             Body::RunEnded(body) => {
                 self.walk(if body.exit == Exit::Waiting { RunOn::Waits } else { RunOn::Ended })?;
             }
+            Body::RoundStarted(body) if body.reviewer.is_none() => self.can_go_back(&body.tasks)?,
             Body::RoundStarted(_) | Body::NodeEntered(_) => {
                 let message = format!("`{}` is an event that this version cannot replay", event.body.kind());
                 return Err(Mismatch { message });
@@ -335,7 +346,7 @@ impl Scheduler {
             }
         }
         match &event.body {
-            Body::PlanAdmitted(_) | Body::RunResumed(_) => self.rebuild()?,
+            Body::PlanAdmitted(_) | Body::RunResumed(_) | Body::RoundStarted(_) => self.rebuild()?,
             Body::AttemptEnded(body) => self.attempt_ended(body, spent_before),
             Body::TimerFired(TimerFired { timer: Timer::Ceiling, .. }) if verdict::decided(self) => {
                 if let Some(ceiling) = self.limits.time_up(&self.used()) {
@@ -352,7 +363,6 @@ impl Scheduler {
             | Body::RetryScheduled(_)
             | Body::TimerFired(_)
             | Body::TaskSettled(_)
-            | Body::RoundStarted(_)
             | Body::NodeEntered(_)
             | Body::GateAsked(_)
             | Body::GateAnswered(_)
@@ -362,6 +372,7 @@ impl Scheduler {
             | Body::Alive(_)
             | Body::RunEnded(_) => {}
         }
+        self.look_at_gates();
         self.come_to_rest(event.t)
     }
 

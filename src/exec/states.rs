@@ -56,6 +56,8 @@ pub enum On {
     Answered,
     /// `task_settled`.
     Settled,
+    /// `round_started` makes it pending again.
+    SentBack,
     /// `run_resumed` makes it pending again.
     Again,
 }
@@ -100,7 +102,7 @@ pub type TaskRow = (Phase, On, Phase, &'static [Then]);
 pub static TASK: &[TaskRow] = {
     use On::{
         Again, AllVerified, Answered, Asked, AttemptEnded, AttemptPassed, CutOff, Named, NotDone, RetryDue,
-        RetryScheduled, Started, Verified,
+        RetryScheduled, SentBack, Started, Verified,
     };
     use Phase::{Asking, Ended, Expanding, Pending, Running, Verifying, Waiting};
     use Then::{
@@ -131,6 +133,7 @@ pub static TASK: &[TaskRow] = {
         (Ended, Again, Pending, &[]),
         (Asking, Again, Pending, &[]),
         (Expanding, Again, Pending, &[]),
+        (DONE, SentBack, Pending, &[]),
         (DONE, Again, Pending, &[]),
     ]
 };
@@ -267,6 +270,7 @@ impl On {
         (Self::Asked, "gate_asked", ""),
         (Self::Answered, "gate_answered", ""),
         (Self::Settled, "task_settled", ""),
+        (Self::SentBack, "round_started", ""),
         (Self::Again, "run_resumed", ""),
     ];
 }

@@ -4,6 +4,7 @@
 //! The verdict is that of every required main task, never that of the last one. The first halt decides.
 //! Unaware of single attempts.
 
+use super::acceptance;
 use super::budget::Ceiling;
 use super::scheduler::Scheduler;
 use super::states::Phase;
@@ -22,14 +23,13 @@ pub struct Outcome {
 
 /// Whether exit and verdict are settled, whatever happens from here on.
 pub(super) fn decided(s: &Scheduler) -> bool {
-    s.history.halted.is_some()
-        || (*s.tally.unsettled.of(Stage::Main) == 0 && s.tally.failures == 0 && s.tally.completion.is_none())
+    s.history.halted.is_some() || (acceptance::settled(s) && acceptance::accepted(s))
 }
 
 /// The outcome, once it is decided and the main graph at rest.
 pub(super) fn outcome(s: &Scheduler) -> Outcome {
     let exit = s.history.halted.as_ref().map_or(Exit::Completed, |halted| halted.exit);
-    let holds = s.tally.failures == 0;
+    let holds = s.tally.failures == 0 && acceptance::accepted(s);
     let verdict = match exit {
         Exit::Completed | Exit::Concluded if holds => Verdict::Valid,
         Exit::Completed
@@ -48,6 +48,9 @@ pub(super) fn outcome(s: &Scheduler) -> Outcome {
 }
 
 /// The halt that is due, if one is. The first one wins, so that nothing is once the outcome is decided.
+///
+/// While acceptance gates are asked nothing more is spent, so that money that is gone halts nothing then; a
+/// repair asks for it again.
 pub(super) fn halt(s: &Scheduler) -> Option<Halted> {
     if decided(s) || s.history.interrupted.is_some() {
         return None;
@@ -59,7 +62,7 @@ pub(super) fn halt(s: &Scheduler) -> Option<Halted> {
         return Some(Halted { exit: Exit::Stopped, task: None, note: None });
     }
     let used = s.used();
-    if let Some(ceiling) = s.limits.overrun(&used) {
+    if let Some(ceiling) = s.limits.overrun(&used).filter(|_| !acceptance::settled(s)) {
         let note = compact_str::format_compact!("{ceiling} was passed, with ${} spent", used.spent);
         return Some(Halted { exit: ceiling.exit(), task: None, note: Some(note) });
     }
@@ -91,11 +94,12 @@ pub(super) fn halted_by(ceiling: Ceiling) -> Halted {
 
 /// Whether the main graph is at rest, so that the epilogue may start (EXECUTION §4, step 3).
 pub(super) fn at_rest(s: &Scheduler) -> bool {
-    if s.history.interrupted.is_some() || s.concluded() {
-        s.main_is_quiet()
-    } else {
-        *s.tally.unsettled.of(Stage::Main) == 0 && decided(s)
+    if s.history.interrupted.is_some() {
+        return s.main_is_quiet();
     }
+    let quiet =
+        if s.concluded() { s.main_is_quiet() } else { *s.tally.unsettled.of(Stage::Main) == 0 && decided(s) };
+    quiet && !s.asks_gates() && !acceptance::are_due(s)
 }
 
 /// Whether, after a halt with this exit, only `always` tasks of the epilogue run.

@@ -93,7 +93,7 @@ pub struct Plan {
 }
 
 /// The header's fields (LANGUAGE §3).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Header {
     /// What the plan is for.
     pub goal: Option<Text>,
@@ -114,6 +114,25 @@ pub struct Header {
     /// How often the plan may go back for its gates.
     pub max_repairs: u32,
 }
+
+impl Default for Header {
+    fn default() -> Self {
+        Self {
+            goal: None,
+            budget: Budget::default(),
+            result: None,
+            workspace: WorkspaceKind::default(),
+            frozen: Vec::new(),
+            shell: Shell::default(),
+            on_failure: OnFailure::default(),
+            reserve: Reserve::default(),
+            max_repairs: MAX_REPAIRS,
+        }
+    }
+}
+
+/// How often a plan may go back for its gates where nothing is written.
+pub const MAX_REPAIRS: u32 = 3;
 
 /// Ceilings, each with its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -27,6 +27,7 @@ impl Scheduler {
         self.queues = ByStage::default();
         self.tally = super::Tally::default();
         self.verify.clear();
+        self.asking_gates = false;
         self.judge.clear();
         self.folds.clear();
         self.causes.clear();

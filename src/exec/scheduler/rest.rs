@@ -71,6 +71,7 @@ impl Scheduler {
         let waits = |stage| self.queues.of(stage).waiting_count();
         self.in_flight() == 0
             && self.verify.is_empty()
+            && !self.asking_gates
             && self.judge.is_empty()
             && self.folds.is_empty()
             && waits(Stage::Main) + waits(Stage::Epilogue) == 0

@@ -34,6 +34,20 @@ impl Scheduler {
         }
     }
 
+    /// Whether, and why, acceptance gates that are being asked have to be ended now.
+    #[must_use]
+    pub fn ends_gates(&self) -> Option<EndedBy> {
+        let used = self.used();
+        let whole = self.limits.whole_time().is_some_and(|time| used.elapsed >= time);
+        if self.history.interrupted.is_some() {
+            Some(EndedBy::Interruption)
+        } else if whole || self.limits.time_up(&used).is_some() {
+            Some(EndedBy::TimeCeiling)
+        } else {
+            self.history.stop_requested.then_some(EndedBy::Stop)
+        }
+    }
+
     /// Until when, in time of this sitting, clean-up has to be done.
     fn cleanup_until(&self) -> Option<Millis> {
         self.cleanup_since.map(|since| Millis(since.0 + self.plan.header.reserve.time.0))

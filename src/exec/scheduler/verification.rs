@@ -5,8 +5,9 @@
 
 use super::Scheduler;
 use crate::event::{AttemptEnded, Grade, VerifierEnded};
+use crate::exec::acceptance;
 use crate::exec::states::{On, Phase};
-use crate::history::Row;
+use crate::history::{Mismatch, Row};
 use crate::ir::{self, Task, TaskId};
 use crate::source::Text;
 
@@ -43,6 +44,29 @@ impl Scheduler {
     /// The numbers of all attempts whose verifiers have not all spoken.
     pub(in crate::exec) fn all_unverified(&self) -> impl Iterator<Item = u32> {
         self.verify.iter().filter_map(|&unit| Some(self.row(unit).last.as_ref()?.attempt))
+    }
+
+    /// The acceptance gates that have to be asked, or are being asked: those that have not spoken. None after
+    /// an interruption; a resumed run makes up for it.
+    pub fn silent_gates(&self) -> impl Iterator<Item = &ir::Verify> {
+        let asks = self.asks_gates() && self.history.interrupted.is_none();
+        acceptance::silent(self).filter(move |_| asks)
+    }
+
+    /// Whether gates were asked and have not all spoken.
+    pub(in crate::exec) fn asks_gates(&self) -> bool {
+        self.asking_gates
+    }
+
+    /// Once their time has come gates are asked, until all of them have spoken.
+    pub(super) fn look_at_gates(&mut self) {
+        self.asking_gates =
+            acceptance::are_due(self) || (self.asking_gates && acceptance::silent(self).next().is_some());
+    }
+
+    /// A repair of the plan makes settled tasks pending again.
+    pub(super) fn can_go_back(&self, tasks: &[Text]) -> Result<(), Mismatch> {
+        tasks.iter().try_for_each(|name| self.step(name, On::SentBack).map(drop))
     }
 
     /// What the end of an attempt comes to.

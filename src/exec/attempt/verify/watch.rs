@@ -134,7 +134,10 @@ impl Scene {
         }
         let mut start = self.start.clone();
         start.task = match start.task.as_str() {
-            "" => name.into(),
+            "" => {
+                start.env.push((Text::const_new("PLAN_TASK"), name.to_owned()));
+                name.into()
+            }
             task => compact_str::format_compact!("{task}/{name}"),
         };
         start.argv = command.argv;
