@@ -331,6 +331,7 @@ fn go_on(
     }
     let shared = lock.share().map_err(|error| Failure::new(format!("cannot keep the lock: {error}")))?;
     let writer = Writer::resume(&run, lock, &log)?;
+    run.forget_attempts_after(history.last_attempt)?;
     staging::Staging::clear(&run)?;
     store.keep_only(&sets)?;
     let past = log.events;

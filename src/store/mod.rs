@@ -327,6 +327,33 @@ impl RunDir {
         paths.filter(stream).collect()
     }
 
+    /// Removes what attempts with a number above `last` left. The log does not know them: its end was lost
+    /// with the power, and their numbers are given again, to attempts that must not find it.
+    ///
+    /// # Errors
+    /// If one cannot be removed.
+    pub fn forget_attempts_after(&self, last: u32) -> Result<(), Error> {
+        let logs = self.logs();
+        let entries = match logs.read_dir_utf8() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            read => read.map_err(Error::io("read", &logs))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(Error::io("read", &logs))?;
+            let number = entry.file_name().split('.').next().and_then(|number| number.parse::<u32>().ok());
+            if number.is_some_and(|number| number > last) {
+                let path = entry.path();
+                let removed = match fs::remove_file(path) {
+                    // A task may have made a directory where its result goes.
+                    Err(_) if path.is_dir() => staging::remove_tree(path),
+                    removed => removed,
+                };
+                removed.map_err(Error::io("remove", path))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Makes the directory of streams, unless it is there.
     ///
     /// # Errors

@@ -63,6 +63,34 @@ fn one_cut(whole: &Pack, log: &str, cut: usize, expected: &Value) {
     assert_eq!(pack.plan(&["evidence", "--verify"]).code, 0, "cut at {cut}");
 }
 
+/// Once `again` is there, `b` prints its result; before, it wrote it to the file.
+const RENUMBERED: &str = r#"
+command a { run = "true" }
+command b { depends_on = [a], emits = { k: string }, run = "if [ -e again ]; then echo '{\"k\": \"new\"}'; else echo stale; echo '{\"k\": \"old\"}' > $PLAN_RESULT_FILE; fi" }
+command c { depends_on = [b], run = "[ ! -e again ] || exit 3; echo stale; echo '{}' > $PLAN_RESULT_FILE", required = false }
+"#;
+
+#[test]
+fn an_attempt_whose_number_the_log_lost_leaves_nothing_to_the_next() {
+    let pack = Pack::in_memory(RENUMBERED);
+    assert_eq!(pack.run(&[]).code, 0);
+    assert_eq!(pack.status()["tasks"]["b"]["output"]["k"], "old");
+    let log = pack.read(".plan/latest/events.jsonl");
+    let started = log.lines().find(|line| line.contains(r#""attempt_started""#) && line.contains(r#""b""#));
+    let at = log.find(started.unwrap()).unwrap();
+    pack.write(".plan/latest/events.jsonl", &log[..at]);
+    pack.write("again", "");
+    // Whoever takes a directory for its result file leaves one.
+    std::fs::create_dir_all(pack.file(".plan/latest/logs/4.result.json/x")).unwrap();
+    let came = pack.plan(&["run", "--resume"]);
+    assert_eq!(came.code, 0, "{came:?}");
+    let status = pack.status();
+    assert_eq!(status["tasks"]["b"]["output"]["k"], "new", "{status}");
+    assert_eq!(status["tasks"]["c"]["status"], "fail", "{status}");
+    assert_eq!(pack.read(".plan/latest/logs/2.out"), "{\"k\": \"new\"}\n");
+    assert_eq!(pack.names(".plan/latest/logs"), ["1.err", "1.out", "2.err", "2.out", "3.err", "3.out"]);
+}
+
 fn runs(pack: &Pack) -> String {
     pack.read("n")
 }
