@@ -202,6 +202,9 @@ fn admit(arguments: &Arguments, plan: &Utf8Path, past: &About) -> Result<Option<
     let pack = plan_file.parent().unwrap_or(&plan_file).to_owned();
     let named = arguments.workspace.as_deref().or(past.workspace.as_deref().map(Utf8Path::new));
     let workspace = named.map_or_else(|| Ok(pack.clone()), absolute)?;
+    if let Some(named) = named.filter(|_| !workspace.is_dir()) {
+        return Err(Failure::new(format!("cannot use `{named}` as the workspace: it is not a directory")));
+    }
     let document = dump::document(&valid);
     let bytes = serde_json::to_vec(&document).expect("every field can be written");
     let secrets = secrets(&valid);

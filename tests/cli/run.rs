@@ -164,3 +164,13 @@ fn captured_files_have_a_place() {
     assert_eq!(came.code, 1);
     assert!(came.err.contains("out/r.txt"), "{}", came.err);
 }
+
+#[test]
+fn a_workspace_is_a_directory() {
+    let pack = Pack::new("command a { run = \"true\" }\n");
+    pack.write("file", "");
+    let came = pack.run(&["--workspace", "file"]);
+    assert_eq!(came.code, 1, "{came:?}");
+    assert!(came.err.contains("cannot use `file` as the workspace: it is not a directory"), "{}", came.err);
+    assert_eq!(pack.names(".plan"), Vec::<String>::new(), "nothing was made");
+}
