@@ -53,6 +53,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("pest", &["syntax/"]),
     ("pest_derive", &["syntax/"]),
     ("miette", &["diag/render.rs"]),
+    ("minijinja", &["exec/render.rs"]),
     (
         "tokio",
         &["exec/driver.rs", "exec/attempt/", "agents/", "runner/", "verifiers/", "workspace/", "clock.rs"],
@@ -97,6 +98,7 @@ const PURE_LIBRARIES: &[&str] = &[
     "compact_str",
     "indexmap",
     "memchr",
+    "minijinja",
     "rustc_hash",
     "schemars",
     "serde",

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use plan::clock::Real;
-use plan::event::{EndedBy, FileSet, VerifierMode};
+use plan::event::{EndedBy, FileSet, Raw, VerifierMode};
 use plan::exec::attempt::verify::{Interrupted, Scene, Verdict, judge};
 use plan::exec::attempt::{Order, Orders, orders};
 use plan::exec::ports::{
@@ -23,6 +23,7 @@ use plan::store::capture::Store;
 use plan::store::confine::{Refused, Root};
 use plan::store::{RunDir, StateDir, about};
 use plan::verifiers::BuiltIn;
+use serde_json::value::RawValue;
 
 /// A run directory and a workspace.
 struct World {
@@ -84,6 +85,14 @@ impl Files for Kept {
             Refused::Io(_) => Unopened::Failed(refused.to_string()),
             Refused::Link | Refused::Leaves | Refused::NotAFile => Unopened::Refused(refused.to_string()),
         })
+    }
+
+    fn masked(&self, json: &str) -> Raw {
+        RawValue::from_string(json.to_owned()).unwrap().into()
+    }
+
+    fn report(&self, _attempt: u32, _to: &str, _text: &str) -> Result<(), String> {
+        Err("no reports here".to_owned())
     }
 
     fn verification(&self, name: &str) -> AttemptPaths {

@@ -383,11 +383,11 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
     };
     let requests = Requests::new(&run);
     let pending = requests.pending();
-    let files = Arc::new(RunFiles::new(run.clone(), store));
     let people = match arguments.format {
         Format::Json => None,
         Format::Text => Some(Arc::new(Mutex::new(people(&run, &admitted.mask, detail)))),
     };
+    let files = Arc::new(RunFiles::new(run.clone(), store, Arc::clone(&admitted.mask), people.clone()));
     let reporter = match &people {
         Some(people) => Shown::People(Arc::clone(people)),
         None => Shown::Events(Arc::clone(&admitted.mask)),

@@ -5,16 +5,19 @@ use std::io::Write;
 use std::sync::{Arc, OnceLock};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::value::RawValue;
 
 use super::say;
-use crate::event::{Body, Event, FileSet, VerifierEnded};
+use crate::event::{Body, Event, FileSet, Raw, VerifierEnded};
 use crate::exec::ports::{
     AttemptPaths, Files, Fingerprints, Log, LogFailed, Notice, Post, Reporter, Request, Source, Staged,
     Staging, Unopened,
 };
 use crate::history::History;
 use crate::ir::Millis;
+use crate::ir::kind::STDOUT;
 use crate::report::people::People;
+use crate::report::text;
 use crate::source::Text;
 use crate::store::capture::Store;
 use crate::store::confine::{Refused, Root};
@@ -22,7 +25,7 @@ use crate::store::control::{self, Pending, Requests, Told};
 use crate::store::inputs::Inputs;
 use crate::store::log::{self, Writer};
 use crate::store::mask::Mask;
-use crate::store::{RunDir, staging};
+use crate::store::{RunDir, reports, staging};
 
 /// The log of a run, which keeps secrets out and requests until they are events.
 pub(super) struct RunLog {
@@ -99,13 +102,21 @@ pub(super) struct RunFiles {
     inputs: Inputs,
     staging: staging::Staging,
     logs: OnceLock<()>,
+    mask: Arc<Mask>,
+    /// Who is shown a report to `stdout`; standard error where nobody else is.
+    people: Option<Arc<std::sync::Mutex<People>>>,
 }
 
 impl RunFiles {
     /// The files of `run`, with `store` as what was captured before.
-    pub(super) fn new(run: RunDir, store: Store) -> Self {
+    pub(super) fn new(
+        run: RunDir,
+        store: Store,
+        mask: Arc<Mask>,
+        people: Option<Arc<std::sync::Mutex<People>>>,
+    ) -> Self {
         let (inputs, staging) = (Inputs::new(&run), staging::Staging::new(&run));
-        Self { run, store, inputs, staging, logs: OnceLock::new() }
+        Self { run, store, inputs, staging, logs: OnceLock::new(), mask, people }
     }
 
     fn make_logs(&self) {
@@ -173,6 +184,30 @@ impl Files for RunFiles {
             Refused::Io(_) => Unopened::Failed(refused.to_string()),
             Refused::Link | Refused::Leaves | Refused::NotAFile => Unopened::Refused(refused.to_string()),
         })
+    }
+
+    fn masked(&self, json: &str) -> Raw {
+        let json = RawValue::from_string(json.to_owned()).expect("inputs are JSON");
+        self.mask.json(&json.into())
+    }
+
+    fn report(&self, attempt: u32, to: &str, rendered: &str) -> Result<(), String> {
+        let masked = self.mask.text(rendered);
+        let rendered = masked.as_deref().unwrap_or(rendered);
+        if to != STDOUT {
+            return reports::write(&self.run, attempt, to, rendered.as_bytes());
+        }
+        // Kept like what a process prints, so that `plan logs` has it.
+        self.make_logs();
+        let path = self.run.stdout(attempt);
+        let kept = reports::keep(&path, rendered.as_bytes());
+        kept.map_err(|error| format!("`{path}` cannot be written: {error}"))?;
+        match &self.people {
+            Some(people) => lock(people).report(rendered),
+            // Standard output is the events'.
+            None => rendered.lines().for_each(|line| say(&format!("{}\n", text::clean(line)))),
+        }
+        Ok(())
     }
 
     fn verification(&self, name: &str) -> AttemptPaths {

@@ -162,7 +162,6 @@ static REFUSED: &[NotYet] = &[
     NotYet { what: "`agent` tasks", places: |plan| of_kind(plan, "agent") },
     NotYet { what: "`gate` tasks", places: |plan| of_kind(plan, "gate") },
     NotYet { what: "`machine` tasks", places: |plan| of_kind(plan, "machine") },
-    NotYet { what: "`report` tasks", places: |plan| of_kind(plan, "report") },
     NotYet { what: "`call` tasks", places: |plan| of_kind(plan, "call") },
     NotYet { what: "`revise`", places: |plan| tasks(plan, |task| !task.revise.is_empty()) },
     NotYet {

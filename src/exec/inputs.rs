@@ -98,6 +98,12 @@ fn read_by(s: &Scheduler, unit: Unit, reads_params: bool) -> (Object, Vec<Staged
             object.member(name, &value);
         }
     }
+    if let Kind::Report(report) = &s.plan[task].kind
+        && let Some(about) = &report.result
+        && let Some(value) = entry(s, unit, about.value)
+    {
+        object.member("result", &value);
+    }
     if let Some(element) = unit.index().and_then(|at| s.tasks[task.index()].spread.as_ref()?.elements.get(at))
     {
         object.member("item", element.json.get());

@@ -14,6 +14,7 @@ pub mod inputs;
 mod json;
 pub mod ports;
 mod readiness;
+mod render;
 pub mod resume;
 mod route;
 pub mod scheduler;

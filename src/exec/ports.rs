@@ -169,6 +169,16 @@ pub trait Files: Send + Sync {
     /// If none counts.
     fn open(&self, root: &Utf8Path, path: &str) -> Result<File, Unopened>;
 
+    /// The inputs of a report without secrets: what it renders is kept and shown.
+    fn masked(&self, json: &str) -> Raw;
+
+    /// Writes a report to `to`, a path below the run's directory or [`ir::kind::STDOUT`]. It is there
+    /// completely or not, and on disk, when this returns.
+    ///
+    /// # Errors
+    /// If it cannot be written: why, as one clause.
+    fn report(&self, attempt: u32, to: &str, text: &str) -> Result<(), String>;
+
     /// The paths of a verifier's streams and result, by a name of its own. Creates nothing.
     fn verification(&self, name: &str) -> AttemptPaths;
 }

@@ -206,6 +206,31 @@ pub struct TopK {
     pub direction: Direction,
 }
 
+/// Where a report goes that people read at once.
+pub const STDOUT: &str = "stdout";
+
+/// What a run's directory holds besides reports: no report may write there (EXECUTION §11).
+pub const RUNS_OWN: [&str; 10] = [
+    "control",
+    "events.jsonl",
+    "files",
+    "inputs",
+    "logs",
+    "plan.json",
+    "run.json",
+    "spare",
+    "staged",
+    "store",
+];
+
+/// The part of `path`, which is below the run's directory, that belongs to the run itself.
+#[must_use]
+pub fn of_the_run(path: &str) -> Option<&str> {
+    let first = path.split('/').next()?;
+    // What was cut off a damaged log is kept beside it.
+    (first.starts_with("events.") || first.starts_with('.') || RUNS_OWN.contains(&first)).then_some(first)
+}
+
 /// A rendered template.
 #[derive(Clone, Debug)]
 pub struct Report {

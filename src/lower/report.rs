@@ -7,7 +7,7 @@ use super::fields::{self, Fields};
 use super::files;
 use super::names::Scope;
 use crate::ir::Kind;
-use crate::ir::kind::Report;
+use crate::ir::kind::{Report, STDOUT, of_the_run};
 use crate::load;
 use crate::reference::table;
 use crate::source::{Spanned, Text};
@@ -35,7 +35,7 @@ impl<'a> Lower<'a, '_> {
 
     fn report_path(&mut self, expr: &ast::Expr, scope: &Scope) -> Option<Spanned<Text>> {
         let to = self.text(&table::TO, expr, scope)?;
-        if to.value == "stdout" {
+        if to.value == STDOUT {
             return Some(to);
         }
         match load::resolve(Utf8Path::new(""), &to.value) {
@@ -43,6 +43,12 @@ impl<'a> Lower<'a, '_> {
             Some(path) if path.as_str().is_empty() || to.value.ends_with('/') => {
                 let message = format!("`{}` names a directory, not a file", to.value);
                 self.error(fields::UNUSABLE.at(to.span, message));
+            }
+            Some(path) if of_the_run(path.as_str()).is_some() => {
+                let own = of_the_run(path.as_str()).unwrap_or_default();
+                let message = format!("`{own}` in the run's directory belongs to the run itself");
+                let found = fields::UNUSABLE.at(to.span, message).label("a report cannot be written there");
+                self.error(found.help("write it elsewhere, as in `to = \"report.md\"`"));
             }
             Some(path) => return Some(Spanned::new(path.as_str().into(), to.span)),
         }

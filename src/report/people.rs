@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 
 use super::frame::{self, Drawn, Running, Size};
 use super::lines::{self, Detail};
-use super::text::Paint;
+use super::text::{self, Paint};
 use crate::event::{Body, Event};
 use crate::history::History;
 use crate::ir::Millis;
@@ -90,6 +90,14 @@ impl People {
         }
         self.waiting.extend(lines::line(event, history, self.detail, self.paint));
         self.draw(history, event.t);
+    }
+
+    /// Prints a report for good with what is drawn next, as lines of its own. What results hold moves no
+    /// cursor of a terminal; elsewhere the text is as it was rendered.
+    pub fn report(&mut self, report: &str) {
+        let terminal = (self.terminal)().is_some();
+        let shown = |line: &str| if terminal { text::clean(line) } else { line.to_owned() };
+        self.waiting.extend(report.lines().map(shown));
     }
 
     /// Time passed.

@@ -12,6 +12,7 @@ pub mod log;
 pub mod mask;
 pub mod prune;
 pub mod read;
+pub mod reports;
 pub mod resume;
 pub mod staging;
 

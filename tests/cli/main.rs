@@ -8,6 +8,7 @@ mod kill;
 mod logs;
 mod pack;
 mod readme;
+mod reports;
 mod resume;
 mod run;
 #[path = "../common/schemas.rs"]

@@ -4,17 +4,19 @@ use std::fs::File;
 use std::sync::{Arc, Mutex};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use plan::event::{Body, Event, FileSet};
+use plan::event::{Body, Event, FileSet, Raw};
 use plan::exec::ports::{
     AttemptPaths, Files, Fingerprints, Log, LogFailed, Notice, Post, Reporter, Staged, Staging, Unopened,
 };
 use plan::history::History;
 use plan::ir::Millis;
+use plan::ir::kind::STDOUT;
 use plan::source::Text;
 use plan::store::capture::Store;
 use plan::store::confine::{Refused, Root};
 use plan::store::inputs::Inputs;
-use plan::store::{RunDir, staging};
+use plan::store::{RunDir, reports, staging};
+use serde_json::value::RawValue;
 
 /// A log in memory, which fails when it has as many events as it may.
 pub struct Memory {
@@ -140,6 +142,17 @@ impl Files for Kept {
             Refused::Io(_) => Unopened::Failed(refused.to_string()),
             Refused::Link | Refused::Leaves | Refused::NotAFile => Unopened::Refused(refused.to_string()),
         })
+    }
+
+    fn masked(&self, json: &str) -> Raw {
+        RawValue::from_string(json.to_owned()).unwrap().into()
+    }
+
+    fn report(&self, attempt: u32, to: &str, text: &str) -> Result<(), String> {
+        match to {
+            STDOUT => std::fs::write(self.run.stdout(attempt), text).map_err(|error| error.to_string()),
+            to => reports::write(&self.run, attempt, to, text.as_bytes()),
+        }
     }
 
     fn verification(&self, name: &str) -> AttemptPaths {

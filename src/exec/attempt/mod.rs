@@ -12,6 +12,7 @@ pub(crate) mod json;
 pub(crate) mod note;
 mod prepare;
 mod promises;
+mod report;
 mod stream;
 pub mod verify;
 mod watch;
@@ -30,7 +31,7 @@ use self::watch::{Sizes, Stopped};
 use super::inputs::Inputs;
 use super::ports::{AttemptPaths, Clock, Ended, Files, Fingerprints, How, Runner, Verifiers, Workspace};
 use crate::event::{AttemptEnded, EndedBy, FileSet, Grade, Kept};
-use crate::ir::kind::{Kind, Run};
+use crate::ir::kind::{self, Kind, Run};
 use crate::ir::{Emits, Millis, Task, TaskId, Usd};
 use crate::source::{Spanned, Text};
 use crate::validate::ValidPlan;
@@ -155,8 +156,12 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
     let context = &*context;
     let task = &context.plan[job.task];
     let mut report = Report { ended: blank(&job), warnings: Vec::new() };
-    let Some(run) = command(task) else {
-        return refused(report, Grade::Blocked, format!("a {} cannot be run here", task.kind.as_str()));
+    let work = match (&task.kind, command(task)) {
+        (_, Some(run)) => Work::Process(run),
+        (Kind::Report(page), None) => Work::Report(page),
+        (kind, None) => {
+            return refused(report, Grade::Blocked, format!("a {} cannot be run here", kind.as_str()));
+        }
     };
     let paths = context.files.attempt(job.attempt);
     let prepared = match prepare::prepare(context, &job, &paths) {
@@ -180,6 +185,10 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
         return stopped(report, graded, Stopped { by, note });
     }
     let Prepared { mut start, before, .. } = prepared;
+    let run = match work {
+        Work::Process(run) => run,
+        Work::Report(page) => return report::make(context, &job, page, before, report, orders).await,
+    };
     start.argv = environment::argv(context, task.shell, &run.value);
     let mut process = match context.runner.start(&start) {
         Ok(process) => process,
@@ -235,6 +244,14 @@ fn refused(mut report: Report, grade: Grade, problem: String) -> Report {
     report.ended.grade = grade;
     report.ended.note = Some(note::note(&problem));
     report
+}
+
+/// What an attempt does between its preparation and its promises.
+enum Work<'a> {
+    /// It runs a command.
+    Process(&'a Spanned<Run>),
+    /// It renders a template and writes what comes of it.
+    Report(&'a kind::Report),
 }
 
 /// The command that a task runs itself.
