@@ -9,8 +9,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use plan::clock::Real;
 use plan::event::{AttemptEnded, Body, Event, Grade, Status};
 use plan::exec::admission::{self, Machine, Operator};
-use plan::exec::ports::{Notice, Ports, Post, Source};
-use plan::exec::{self, Outcome, RunOptions};
+use plan::exec::ports::{NotStarted, Notice, Ports, Post, Process, Runner, Source, Start};
+use plan::exec::{self, Outcome, RunError, RunOptions};
 use plan::history::Row;
 use plan::runner::Local;
 use plan::store::RunDir;
@@ -58,6 +58,12 @@ impl Bench {
     }
 
     fn go(&self, past: Vec<Event>) -> Played {
+        let begun = Instant::now();
+        let (result, events) = self.try_go(past, Arc::new(Local::new(std::env::vars_os())));
+        Played { outcome: result.unwrap(), events, took: begun.elapsed() }
+    }
+
+    fn try_go(&self, past: Vec<Event>, runner: Arc<dyn Runner>) -> (Result<Outcome, RunError>, Vec<Event>) {
         let mut pack = plan::load::Pack::in_memory();
         pack.set("case.plan", self.text);
         let bindings = plan::lower::params::Bindings::launch(None, &[] as &[&str]).unwrap();
@@ -86,17 +92,16 @@ impl Bench {
         let ports = Ports {
             log: Box::new(log),
             files: Arc::new(Kept::new(&run)),
-            runner: Arc::new(Local::new(std::env::vars_os())),
+            runner,
             workspace: Arc::new(Direct::new(root.clone())),
             verifiers: Arc::new(BuiltIn::default()),
             clock: Arc::new(Real::new()),
             reporter: Box::new(Nobody),
             sources: vec![Box::new(Watcher { root, signals: self.signals.clone() })],
         };
-        let begun = Instant::now();
-        let outcome = exec::run(plan, options, ports, past).unwrap();
+        let outcome = exec::run(plan, options, ports, past);
         let events = events.lock().unwrap().clone();
-        Played { outcome, events, took: begun.elapsed() }
+        (outcome, events)
     }
 }
 
@@ -454,4 +459,30 @@ fn many_side_by_side() {
         assert_eq!(played.output(&format!("t{n}")), format!("{{\"n\":{n}}}"));
     }
     assert!(played.took < Duration::from_secs(20), "{:?}", played.took);
+}
+
+/// A runner with a bug.
+struct Broken(Local);
+
+impl Runner for Broken {
+    fn start(&self, start: &Start) -> Result<Box<dyn Process>, NotStarted> {
+        assert_ne!(start.task, "boom", "a bug in a runner");
+        self.0.start(start)
+    }
+}
+
+#[test]
+fn a_bug_ends_the_run_and_what_is_in_flight() {
+    let bench = Bench::new(
+        r#"
+command slow { run = "sleep 300.7705" }
+command boom { run = "true" }
+"#,
+    );
+    let (result, events) = bench.try_go(Vec::new(), Arc::new(Broken(Local::new(std::env::vars_os()))));
+    let error = result.unwrap_err().to_string();
+    assert_eq!(error, "an attempt of `boom` was lost by a bug in the executor");
+    assert_eq!(running("300.7705"), 0);
+    // What the log says is what happened: both were in flight, and a resume takes them up again.
+    assert_eq!(events.len(), 4);
 }

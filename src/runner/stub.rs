@@ -229,9 +229,11 @@ impl StubProcess {
     }
 }
 
+/// Adds `text` to a stream; one without any is not even made.
 fn append(path: &Utf8Path, text: Option<&str>) -> io::Result<()> {
+    let Some(text) = text else { return Ok(()) };
     let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path)?;
-    file.write_all(text.unwrap_or_default().as_bytes())
+    file.write_all(text.as_bytes())
 }
 
 impl Process for StubProcess {
