@@ -159,3 +159,55 @@ impl<'a> Context<'a> {
         answers
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+    use crate::compile::{Bindings, compile};
+    use crate::load::Pack;
+
+    #[test]
+    fn reachability_agrees_with_a_search_from_each_task() {
+        // Edges that skip about, and enough tasks for several batches.
+        let mut text = String::new();
+        for task in 0..200usize {
+            let near = [task.checked_sub(3), task.checked_sub(7)];
+            let far = (task % 5 == 0 && task > 0).then(|| task.saturating_sub(11));
+            let mut edges: Vec<String> =
+                near.into_iter().chain([far]).flatten().map(|to| format!("t{to}")).collect();
+            edges.dedup();
+            let join = if task % 3 == 0 && !edges.is_empty() { ", join = \"passed\"" } else { "" };
+            let edges = edges.join(", ");
+            let _ = writeln!(text, "command t{task} {{ depends_on = [{edges}]{join}, run = \"true\" }}");
+        }
+        let mut pack = Pack::in_memory();
+        pack.set("p.plan", text);
+        let plan = compile(&mut pack, "p.plan".into(), &Bindings::check()).plan.expect("it is sound");
+        let context = Context::new(&plan, plan.graph());
+        let pairs: Vec<_> = plan.ids().flat_map(|a| plan.ids().map(move |b| (a, b))).collect();
+        let by_all = |from: TaskId, to: TaskId| {
+            let (mut stack, mut seen) = (vec![to], vec![false; plan.tasks.len()]);
+            while let Some(task) = stack.pop() {
+                if plan[task].join.value != Join::All {
+                    continue;
+                }
+                for &next in plan.graph().dependencies(task) {
+                    if next == from {
+                        return true;
+                    }
+                    if !std::mem::replace(&mut seen[next.index()], true) {
+                        stack.push(next);
+                    }
+                }
+            }
+            false
+        };
+        let answers = context.upstream(&pairs).into_iter().zip(context.upstream_by_all(&pairs));
+        for (&(from, to), (upstream, all)) in pairs.iter().zip(answers) {
+            assert_eq!(upstream, plan.graph().upstream(to)[from.index()], "{from:?} {to:?}");
+            assert_eq!(all, by_all(from, to), "{from:?} {to:?}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! `plan::machine::gate_avoided`: a goal gate that need not be visited.
 
 use super::super::context::Context;
-use super::super::machines::{has_unknown_ends, machines, reach, starts};
+use super::super::machines::{Ways, has_unknown_ends, machines, starts};
 use super::super::rule::Rule;
 use crate::diag::{Code, Diagnostics, Severity};
 
@@ -41,10 +41,15 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
         if starts(machine).next().is_none() || has_unknown_ends(machine) {
             continue;
         }
-        let (reached, _) = reach(machine, None, true);
-        for (index, node) in machine.nodes.iter().enumerate().filter(|(_, node)| node.goal_gate) {
-            // Going back is for a gate that does not hold; the ways that count are edges.
-            if !reached[index] || !reach(machine, Some(index), false).1 {
+        let ways = Ways::new(machine);
+        let (reached, exit) = ways.reach(machine);
+        // Going back is for a gate that does not hold; the ways that count are edges.
+        let certain = ways.unavoidable();
+        let gates =
+            machine.nodes.iter().zip(reached.into_iter().zip(certain)).filter(|(node, _)| node.goal_gate);
+        for (node, (reached, certain)) in gates {
+            // A machine without an exit, and a node that never runs, are other rules' findings.
+            if !exit || !reached || certain {
                 continue;
             }
             let name = &node.task.name.value;

@@ -1,7 +1,7 @@
 //! `plan::machine::gate_without_target`: a goal gate that nothing goes back from.
 
 use super::super::context::Context;
-use super::super::machines::{machines, target, targets};
+use super::super::machines::{machines, names, targets};
 use super::super::rule::Rule;
 use crate::diag::{Code, Diagnostics, Severity};
 
@@ -33,8 +33,10 @@ static GATE_WITHOUT_TARGET: Code = Code {
 
 fn check(context: &Context<'_>, found: &mut Diagnostics) {
     for (_, machine) in machines(context) {
+        let known = names(machine);
         for node in machine.nodes.iter().filter(|node| node.goal_gate) {
-            if targets(machine, node).into_iter().any(|name| target(machine, name).is_some()) {
+            let mut set = targets(machine, node).into_iter().flatten();
+            if set.any(|name| known.contains_key(name.value.as_str())) {
                 continue;
             }
             let name = &node.task.name.value;

@@ -1,7 +1,7 @@
 //! `plan::machine::no_such_target`: a retry target that is no node.
 
 use super::super::context::Context;
-use super::super::machines::{machines, target};
+use super::super::machines::{machines, names};
 use super::super::rule::Rule;
 use crate::diag::{Code, Diagnostics, Severity, suggest};
 
@@ -37,10 +37,11 @@ static NO_SUCH_TARGET: Code = Code {
 
 fn check(context: &Context<'_>, found: &mut Diagnostics) {
     for (_, machine) in machines(context) {
+        let known = names(machine);
         let own = [&machine.retry_target, &machine.fallback_retry_target].into_iter();
         let nodes = machine.nodes.iter().flat_map(|node| [&node.retry_target, &node.fallback_retry_target]);
         for name in own.chain(nodes).flatten() {
-            if target(machine, &Some(name.clone())).is_some() {
+            if known.contains_key(name.value.as_str()) {
                 continue;
             }
             let nodes = machine.nodes.iter().map(|node| node.task.name.value.as_str());

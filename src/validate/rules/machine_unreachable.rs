@@ -1,7 +1,7 @@
 //! `plan::machine::unreachable`: a node that never runs.
 
 use super::super::context::Context;
-use super::super::machines::{has_unknown_ends, machines, reach, starts};
+use super::super::machines::{Ways, has_unknown_ends, machines, starts};
 use super::super::rule::Rule;
 use crate::diag::{Code, Diagnostics, Severity};
 
@@ -39,7 +39,7 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
         if starts(machine).next().is_none() || has_unknown_ends(machine) {
             continue;
         }
-        let (reached, _) = reach(machine, None, true);
+        let (reached, _) = Ways::new(machine).reach(machine);
         for (node, _) in machine.nodes.iter().zip(reached).filter(|(_, reached)| !reached) {
             let name = &node.task.name.value;
             found.push(

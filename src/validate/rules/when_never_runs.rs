@@ -1,6 +1,6 @@
 //! `plan::when::never_runs`: a condition that only a failed task satisfies, behind joins that need it to pass.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::context::Context;
 use super::super::rule::Rule;
@@ -56,6 +56,10 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
         .filter(|(pair, by_all)| *by_all && context.ordered(pair.0) && context.ordered(pair.1))
         .map(|(&pair, _)| pair)
         .collect();
+    let mut first: FxHashMap<TaskId, TaskId> = FxHashMap::default();
+    for &(read, reader) in pairs.iter().filter(|pair| passed.contains(pair)) {
+        first.entry(reader).or_insert(read);
+    }
     reads.dedup_by_key(|read| read.reader);
     for Read { reader, .. } in reads {
         let Some(when) = &context.plan[reader].when else { continue };
@@ -66,8 +70,7 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
         if judged(&|read| passed.contains(&(read, reader))) || !judged(&|_| false) {
             continue;
         }
-        let blamed = pairs.iter().find(|pair| pair.1 == reader && passed.contains(pair)).map(|pair| pair.0);
-        let Some(blamed) = blamed else { continue };
+        let Some(&blamed) = first.get(&reader) else { continue };
         let (name, other) = (context.name(reader), context.name(blamed));
         found.push(
             NEVER_RUNS
