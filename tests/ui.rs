@@ -122,3 +122,30 @@ fn ten_thousand_findings_are_enough() {
     let found = compile(&mut pack, Utf8Path::new("many.plan"), &Bindings::check());
     assert!(found.diagnostics.iter().any(|finding| finding.code.id == "plan::syntax::too_many_findings"));
 }
+
+/// Constants that hold each other twice, or one in the other, are refused where they pass the bound: what
+/// reads them, shows them or drops them would never end.
+#[test]
+fn nothing_is_larger_than_it_can_be_walked() {
+    let built = |first: &str, next: fn(usize) -> String, last: usize| {
+        let lets: String = (1..=last).map(|at| format!("let a{at} = {}\n", next(at - 1))).collect();
+        format!("let a0 = {first}\n{lets}for x in a{last} {{\n    command y {{ run = \"true\" }}\n}}\n")
+    };
+    let cases: [(&str, String); 4] = [
+        ("this list holds more", built("[1, 2]", |at| format!("[a{at}, a{at}]"), 59)),
+        ("this map holds more", built("{ x = 1 }", |at| format!("{{ x = a{at}, y = a{at} }}"), 59)),
+        ("this list holds more", built("[1, 2]", |at| format!("[a{at}] + [a{at}]"), 59)),
+        ("nests more than 256 deep", built("[1]", |at| format!("[a{at}]"), 20_000)),
+    ];
+    for (expected, text) in cases {
+        let mut pack = Pack::in_memory();
+        pack.set("large.plan", text);
+        let started = std::time::Instant::now();
+        let found = compile(&mut pack, Utf8Path::new("large.plan"), &Bindings::check());
+        let took = started.elapsed();
+        let large = found.diagnostics.iter().filter(|found| found.code.id == "plan::value::too_large");
+        let said: Vec<&str> = large.map(|found| found.message.as_str()).collect();
+        assert!(matches!(said.as_slice(), [one] if one.contains(expected)), "{expected}: {said:?}");
+        assert!(took.as_secs() < 5, "{expected}: {took:?}");
+    }
+}

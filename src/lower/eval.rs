@@ -64,12 +64,16 @@ pub(crate) static TOO_LARGE: Code = Code {
     id: "plan::value::too_large",
     severity: Severity::Error,
     summary: "A value that is too large",
-    explain: "A string that is built while a plan is compiled has at most 16 MiB, a list at most 1,000,000 \
-              elements. Constants that double each other reach any size in a few lines.",
+    explain: "A string that is built while a plan is compiled has at most 16 MiB. A list or a map holds at most \
+              1,000,000 values and 256 MiB of strings, what its elements hold included, and nests at most 256 \
+              deep. Constants that double each other reach any size in a few lines.",
 };
 
 const LONGEST_TEXT: usize = 16 * 1024 * 1024;
-const LONGEST_LIST: usize = 1_000_000;
+const MOST_VALUES: u32 = 1_000_000;
+const MOST_BYTES: u32 = 256 * 1024 * 1024;
+/// What walks a value may recurse this deep.
+const DEEPEST: u32 = 256;
 
 impl Lower<'_, '_> {
     /// The value of `expr`; a hole where it has none, which is reported.
@@ -92,7 +96,7 @@ impl Lower<'_, '_> {
             ExprKind::List(items) => {
                 let items: Vec<Val> = items.iter().map(|item| self.eval(item, scope)).collect();
                 let taint = items.iter().find_map(|item| item.taint);
-                Val::from(Data::List(items.into()), span, taint)
+                self.held(Val::from(Data::List(items.into()), span, taint))
             }
             ExprKind::Map(entries) => self.map(entries, span, scope),
             ExprKind::Paren(inner) => Val { span, ..self.eval(inner, scope) },
@@ -200,7 +204,9 @@ impl Lower<'_, '_> {
     fn join_texts(&mut self, values: &[Val], span: Span) -> Val {
         let mut built = Builder::default();
         for value in values {
-            built.push(value, |param| self.param_name(param));
+            if built.size() <= LONGEST_TEXT {
+                built.push(value, |param| self.param_name(param));
+            }
         }
         self.sized(built, span)
     }
@@ -210,7 +216,11 @@ impl Lower<'_, '_> {
         let mut joined = Vec::new();
         for value in values {
             match &value.data {
-                Data::List(items) => joined.extend_from_slice(items),
+                // One too many is enough to refuse it.
+                Data::List(items) => {
+                    let room = (MOST_VALUES as usize + 1).saturating_sub(joined.len());
+                    joined.extend(items.iter().take(room).cloned());
+                }
                 Data::Unknown(ty) => return Val::from(Data::Unknown(ty.clone()), span, taint),
                 Data::Text(_)
                 | Data::Parts(_)
@@ -224,11 +234,28 @@ impl Lower<'_, '_> {
                 | Data::Hole => return Val::hole(span),
             }
         }
-        if joined.len() > LONGEST_LIST {
-            self.error(TOO_LARGE.at(span, "this list has more than 1,000,000 elements"));
-            return Val::hole(span);
+        self.held(Val::from(Data::List(joined.into()), span, taint))
+    }
+
+    /// A list or a map, unless it holds too much: nothing that walks it would end.
+    fn held(&mut self, value: Val) -> Val {
+        let what = value.describe().trim_start_matches("a ");
+        let why = if value.weight.values > MOST_VALUES + 1 {
+            format!("this {what} holds more than 1,000,000 values, those of its elements included")
+        } else if value.weight.bytes > MOST_BYTES {
+            format!("this {what} holds more than 256 MiB of strings")
+        } else if value.weight.depth > DEEPEST {
+            format!("this {what} nests more than {DEEPEST} deep")
+        } else {
+            return value;
+        };
+        if value.weight.broken {
+            // What is missing in it may have been too large itself, which is said there.
+            self.hole();
+        } else {
+            self.error(TOO_LARGE.at(value.span, why));
         }
-        Val::from(Data::List(joined.into()), span, taint)
+        Val::hole(value.span)
     }
 
     fn map(&mut self, entries: &[ast::Entry], span: Span, scope: &Scope) -> Val {
@@ -242,7 +269,7 @@ impl Lower<'_, '_> {
             pairs.push((entry.key.value.clone(), self.eval(&entry.value, scope)));
         }
         let taint = pairs.iter().find_map(|(_, value)| value.taint);
-        Val::from(Data::Map(pairs.into()), span, taint)
+        self.held(Val::from(Data::Map(pairs.into()), span, taint))
     }
 
     fn reference(&mut self, reference: &ast::Reference, span: Span, scope: &Scope) -> Val {

@@ -22,6 +22,52 @@ pub(crate) struct Val {
     pub taint: Option<ParamId>,
     /// Whether it is the parameter's value itself, not one made from it.
     pub whole: bool,
+    /// How large it is, all that it holds included.
+    pub weight: Weight,
+}
+
+/// How large a value is. Values share what they hold, so that a few lines can name one that no walk ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Weight {
+    /// Values in it, at every depth, itself included.
+    pub values: u32,
+    /// Bytes of its strings.
+    pub bytes: u32,
+    /// How deep its lists and maps nest.
+    pub depth: u32,
+    /// Whether it has a hole in it.
+    pub broken: bool,
+}
+
+impl Weight {
+    fn of(data: &Data) -> Self {
+        let text = |text: &str| u32::try_from(text.len()).unwrap_or(u32::MAX);
+        let mut weight = Self { values: 1, ..Self::default() };
+        match data {
+            Data::Text(value) | Data::Number(_, value) | Data::Pack(value) => weight.bytes = text(value),
+            Data::Parts(parts) => {
+                let bytes = parts.iter().map(length).fold(0, usize::saturating_add);
+                weight.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            }
+            Data::List(list) => list.iter().for_each(|item| weight.hold(item.weight)),
+            Data::Map(map) => {
+                for (key, value) in map.iter() {
+                    weight.bytes = weight.bytes.saturating_add(text(key));
+                    weight.hold(value.weight);
+                }
+            }
+            Data::Integer(_) | Data::Boolean(_) | Data::Duration(_) | Data::Schema(_) | Data::Unknown(_) => {}
+            Data::Hole => weight.broken = true,
+        }
+        weight
+    }
+
+    fn hold(&mut self, inner: Self) {
+        self.values = self.values.saturating_add(inner.values);
+        self.bytes = self.bytes.saturating_add(inner.bytes);
+        self.depth = self.depth.max(inner.depth.saturating_add(1));
+        self.broken |= inner.broken;
+    }
 }
 
 /// What a value is.
@@ -53,7 +99,7 @@ impl Val {
 
     /// A value made from others, of which `taint` came from outside.
     pub(super) fn from(data: Data, span: Span, taint: Option<ParamId>) -> Self {
-        Self { data, span, taint, whole: false }
+        Self { weight: Weight::of(&data), data, span, taint, whole: false }
     }
 
     pub(super) fn hole(span: Span) -> Self {
@@ -79,7 +125,7 @@ impl Val {
                 Data::Map(map.into_iter().map(entry).collect())
             }
         };
-        Self { data, span, taint: Some(param), whole: true }
+        Self { whole: true, ..Self::from(data, span, Some(param)) }
     }
 
     /// The value of a parameter that has none yet.
@@ -92,7 +138,7 @@ impl Val {
                 Data::Unknown(ty)
             }
         };
-        Self { data, span, taint: Some(param), whole: true }
+        Self { whole: true, ..Self::from(data, span, Some(param)) }
     }
 
     /// What it is, with its article, for messages.
@@ -200,30 +246,74 @@ impl Val {
 
     /// The value as the language writes it, cut short, for messages and traces.
     pub(super) fn show(&self) -> String {
-        let mut text = match &self.data {
-            Data::Text(_) | Data::Parts(_) => format!("{:?}", self.text().unwrap_or_default().as_str()),
-            Data::Integer(value) => value.to_string(),
-            Data::Number(_, text) => text.to_string(),
-            Data::Boolean(value) => value.to_string(),
-            Data::Duration(value) => value.to_string(),
-            Data::List(list) => {
-                let shown: Vec<String> = list.iter().take(8).map(Self::show).collect();
-                format!("[{}]", shown.join(", "))
-            }
-            Data::Map(map) => {
-                let shown: Vec<String> =
-                    map.iter().take(8).map(|(key, value)| format!("{key} = {}", value.show())).collect();
-                format!("{{ {} }}", shown.join(", "))
-            }
-            Data::Schema(schema) => format!("schema({:?})", schema.path.as_str()),
-            Data::Pack(path) => format!("pack({path:?})"),
-            Data::Unknown(_) | Data::Hole => "…".into(),
-        };
-        if text.chars().count() > 40 {
-            text = text.chars().take(39).chain(['…']).collect();
+        let mut text = String::new();
+        self.show_in(&mut text);
+        if text.chars().count() > SHOWN {
+            text = text.chars().take(SHOWN - 1).chain(['…']).collect();
         }
         text
     }
+
+    /// Writes no more than what is shown, however large the value is.
+    fn show_in(&self, out: &mut String) {
+        let full = |out: &String| out.chars().count() > SHOWN;
+        match &self.data {
+            Data::Text(text) => quote(text, out),
+            Data::Parts(parts) => {
+                let mut some = String::new();
+                for part in parts.iter() {
+                    match part {
+                        PromptPart::Text(text) => some.extend(text.chars().take(SHOWN)),
+                        PromptPart::External { .. } => some.push_str(&flat(std::slice::from_ref(part))),
+                    }
+                    if some.len() > 4 * SHOWN {
+                        break;
+                    }
+                }
+                quote(&some, out);
+            }
+            Data::Integer(value) => out.push_str(&value.to_string()),
+            Data::Number(_, text) => out.push_str(text),
+            Data::Boolean(value) => out.push_str(&value.to_string()),
+            Data::Duration(value) => out.push_str(&value.to_string()),
+            Data::List(list) => {
+                out.push('[');
+                for (at, item) in list.iter().enumerate().take(8) {
+                    if full(out) {
+                        return;
+                    }
+                    out.push_str(if at == 0 { "" } else { ", " });
+                    item.show_in(out);
+                }
+                out.push(']');
+            }
+            Data::Map(map) => {
+                out.push_str("{ ");
+                for (at, (key, value)) in map.iter().enumerate().take(8) {
+                    if full(out) {
+                        return;
+                    }
+                    out.push_str(if at == 0 { "" } else { ", " });
+                    out.push_str(key);
+                    out.push_str(" = ");
+                    value.show_in(out);
+                }
+                out.push_str(" }");
+            }
+            Data::Schema(schema) => out.push_str(&format!("schema({:?})", schema.path.as_str())),
+            Data::Pack(path) => out.push_str(&format!("pack({path:?})")),
+            Data::Unknown(_) | Data::Hole => out.push('…'),
+        }
+    }
+}
+
+/// How many characters of a value are shown.
+const SHOWN: usize = 40;
+
+/// A quoted string of which no more is read than what is shown.
+fn quote(text: &str, out: &mut String) {
+    let some: String = text.chars().take(SHOWN).collect();
+    out.push_str(&format!("{some:?}"));
 }
 
 /// A string that is built from pieces. Stays one plain text until a piece is external, or is shared.
