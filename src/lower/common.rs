@@ -283,7 +283,7 @@ impl<'a> Lower<'a, '_> {
             }
         };
         task.group = group;
-        task.origin = scope.origin;
+        task.origin = self.origin(&scope);
         task.holes = misnamed || layer.holes || self.trouble != before;
         task
     }

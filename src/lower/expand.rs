@@ -3,13 +3,14 @@
 //!
 //! Reads no field of a task: that waits until every name is known.
 
-use std::sync::Arc;
+use std::cell::OnceCell;
+use std::rc::Rc;
 
 use super::Lower;
-use super::names::{self, Scope, What};
+use super::names::{self, Scope, Unrolled, What};
 use super::value::{Data, Val};
 use crate::diag::{Code, Severity, suggest};
-use crate::ir::{Frame, Group, GroupId, Origin, TaskId};
+use crate::ir::{Group, GroupId, TaskId};
 use crate::reference::{Block, Keyword, table};
 use crate::source::{Span, Spanned, Text};
 use crate::syntax::ast::{self, Item, Member, Name};
@@ -62,12 +63,13 @@ pub(crate) static TOO_MANY: Code = Code {
     id: "plan::for::too_many",
     severity: Severity::Error,
     summary: "Unrolling that makes too much",
-    explain: "A plan has at most 1,000,000 tasks, and its loops and templates unroll at most 1,000,000 times.",
+    explain: "A plan has at most 250,000 tasks, and its loops and templates unroll at most 250,000 times, each \
+              pass of a loop and each `use` counted.",
 };
 
 const DEEPEST: usize = 64;
 const MOST_AROUND: u32 = 256;
-const MOST: u32 = 1_000_000;
+const MOST: u32 = 250_000;
 
 /// A task that was named, and is to be read.
 pub(super) struct Pending<'a> {
@@ -88,7 +90,7 @@ pub(super) struct Layer<'a> {
     pub parent: Option<u32>,
     pub from: From<'a>,
     pub scope: Scope,
-    pub values: std::rc::Rc<super::common::Inherited>,
+    pub values: Rc<super::common::Inherited>,
 }
 
 /// What gives shared fields.
@@ -120,7 +122,7 @@ impl<'a> Lower<'a, '_> {
             parent: None,
             from: From::Header,
             scope: self.scope(0),
-            values: std::rc::Rc::default(),
+            values: Rc::default(),
         });
         let place = Place {
             scope: self.scope(0),
@@ -142,6 +144,9 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn unroll(&mut self, item: &'a Item, place: &Place) {
+        if self.overfull {
+            return;
+        }
         match item {
             Item::Block(block) => self.unroll_block(block, place),
             Item::For(of) => self.unroll_for(of, place),
@@ -270,7 +275,7 @@ impl<'a> Lower<'a, '_> {
         match &block.name {
             Some(Name::Ident(name)) => (name.clone(), false),
             Some(Name::Template(format)) => {
-                if scope.origin.is_none() {
+                if scope.unrolled.is_none() {
                     self.unrolled_name(format.span);
                 }
                 let value = self.format(format, scope);
@@ -323,9 +328,7 @@ impl<'a> Lower<'a, '_> {
     ) {
         let id = TaskId::from(self.pending.len());
         if id.0 >= MOST {
-            if id.0 == MOST {
-                self.too_many(name.span);
-            }
+            self.too_many(name.span, "the plan unrolls to more than 250,000 tasks");
             return;
         }
         let before = self.trouble;
@@ -344,9 +347,13 @@ impl<'a> Lower<'a, '_> {
         });
     }
 
-    fn too_many(&mut self, span: Span) {
+    /// Ends all unrolling.
+    fn too_many(&mut self, span: Span, why: &'static str) {
         self.plan.facts.incomplete = true;
-        self.error(TOO_MANY.at(span, "the plan unrolls to more than 1,000,000 tasks"));
+        if !self.overfull {
+            self.overfull = true;
+            self.error(TOO_MANY.at(span, why));
+        }
     }
 
     fn unroll_group(&mut self, block: &'a ast::Block, place: &Place) {
@@ -365,19 +372,20 @@ impl<'a> Lower<'a, '_> {
             parent: Some(place.layer),
             from: From::Group(block),
             scope: place.scope.clone(),
-            values: std::rc::Rc::default(),
+            values: Rc::default(),
         });
         let first = u32::try_from(self.pending.len()).unwrap_or(u32::MAX);
         self.members.push(first..first);
         let inner = Place { group: Some(id), layer, inside: Some(Keyword::Group), ..place.clone() };
-        self.unroll_body(&block.body, &inner);
+        self.unroll_body(&block.body, inner);
         let end = u32::try_from(self.pending.len()).unwrap_or(u32::MAX);
         self.members[id.index()] = first..end;
     }
 
     /// The declarations of a group, a loop or a template.
-    fn unroll_body(&mut self, body: &'a ast::Body, place: &Place) {
-        let place = &Place { depth: place.depth + 1, ..place.clone() };
+    fn unroll_body(&mut self, body: &'a ast::Body, mut place: Place) {
+        place.depth += 1;
+        let place = &place;
         if place.depth > MOST_AROUND {
             self.error(
                 TOO_DEEP.at(body.span, format!("blocks nest more than {MOST_AROUND} deep once unrolled")),
@@ -443,32 +451,28 @@ impl<'a> Lower<'a, '_> {
                 return;
             }
         };
-        let head = self.slice(Span { end: of.list.span.end, ..of.span }).to_owned();
+        let head = Span { end: of.list.span.end, ..of.span };
+        if !items.is_empty() {
+            self.unrolled.insert(of.span);
+        }
         for item in items.iter() {
             if !self.expansion(of.span) {
                 return;
             }
-            let text = format!("from `{head}`, `{} = {}`", of.variable.value, item.show());
-            let scope = self.unrolled_scope(&place.scope, of.span, text);
+            let scope =
+                unrolled(&place.scope, of.span, head, Some((of.variable.value.clone(), item.clone())));
             let scope = scope.with(of.variable.clone(), item.clone());
-            self.unrolled.insert(of.span);
-            self.unroll_body(&of.body, &Place { scope, inside: Some(Keyword::For), ..place.clone() });
+            self.unroll_body(&of.body, Place { scope, inside: Some(Keyword::For), ..place.clone() });
         }
     }
 
     /// Counts an unrolling; `false` where there were too many.
     fn expansion(&mut self, span: Span) -> bool {
         self.expansions += 1;
-        if self.expansions == MOST {
-            self.too_many(span);
+        if self.expansions > MOST {
+            self.too_many(span, "loops and templates unroll more than 250,000 times");
         }
-        self.expansions < MOST
-    }
-
-    fn unrolled_scope(&self, scope: &Scope, span: Span, text: String) -> Scope {
-        let mut trace = scope.origin.as_ref().map_or_else(Vec::new, |origin| origin.trace.clone());
-        trace.push(Frame { span, text: text.into() });
-        Scope { origin: Some(Arc::new(Origin { trace })), ..scope.clone() }
+        !self.overfull
     }
 
     /// Notes a block's own name, to be compared with the file's once all of those are known.
@@ -523,8 +527,7 @@ impl<'a> Lower<'a, '_> {
             self.plan.facts.incomplete = true;
             return;
         };
-        let written: String = self.slice(of.span).chars().take(60).collect();
-        let scope = self.unrolled_scope(&place.scope, of.span, format!("from `{written}`"));
+        let scope = unrolled(&place.scope, of.span, of.span, None);
         let mut scope = Scope { file, locals: None, ..scope };
         for ((argument, _), value) in template.arguments.iter().zip(values) {
             self.own(argument, &scope);
@@ -534,7 +537,7 @@ impl<'a> Lower<'a, '_> {
         let mut templates = place.templates.clone();
         templates.push(index);
         let inner = Place { scope, inside: Some(Keyword::Template), templates, ..place.clone() };
-        self.unroll_body(&template.body, &inner);
+        self.unroll_body(&template.body, inner);
     }
 
     /// The value of every argument of a template, in its order.
@@ -609,4 +612,11 @@ impl<'a> Lower<'a, '_> {
         }
         (self.trouble == before).then_some(given)
     }
+}
+
+/// The scope of one expansion.
+fn unrolled(around: &Scope, span: Span, head: Span, variable: Option<(Text, Val)>) -> Scope {
+    let outer = around.unrolled.clone();
+    let unrolled = Unrolled { span, head, variable, outer, origin: OnceCell::new() };
+    Scope { unrolled: Some(Rc::new(unrolled)), ..around.clone() }
 }

@@ -171,6 +171,8 @@ struct Lower<'a, 'w> {
     unrolled: FxHashSet<Span>,
     /// Unrollings so far.
     expansions: u32,
+    /// Whether that was too much.
+    overfull: bool,
     check_only: bool,
     /// Errors and holes so far; a block in which it grows has holes.
     trouble: u32,
@@ -223,6 +225,7 @@ impl<'a, 'w> Lower<'a, 'w> {
             own_seen: FxHashSet::default(),
             unrolled: FxHashSet::default(),
             expansions: 0,
+            overfull: false,
             check_only,
             trouble: 0,
             stamps: Vec::new(),

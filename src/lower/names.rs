@@ -2,7 +2,7 @@
 //!
 //! Unaware of values and fields: it knows what a name stands for, not what that holds.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::Lower;
 use super::value::Val;
 use crate::diag::{Code, Diagnostic, Severity, suggest};
-use crate::ir::{GroupId, Origin, ParamId, SessionId, TaskId};
+use crate::ir::{Frame, GroupId, Origin, ParamId, SessionId, TaskId};
 use crate::reference::table;
 use crate::source::{Span, Spanned, Text};
 
@@ -178,7 +178,21 @@ pub(super) struct Scope {
     pub file: u32,
     pub locals: Option<Rc<Local>>,
     /// How it was unrolled.
-    pub origin: Option<Arc<Origin>>,
+    pub unrolled: Option<Rc<Unrolled>>,
+}
+
+/// One expansion, and the ones around it. Nothing of it is put into words before a task needs them.
+#[derive(Debug)]
+pub(super) struct Unrolled {
+    /// The `for` or `use`.
+    pub span: Span,
+    /// What is quoted of it.
+    pub head: Span,
+    /// The loop variable, with its value.
+    pub variable: Option<(Text, Val)>,
+    pub outer: Option<Rc<Unrolled>>,
+    /// The words, once they were needed.
+    pub origin: OnceCell<Arc<Origin>>,
 }
 
 /// A loop variable or a template argument, and the ones around it.
@@ -221,6 +235,27 @@ pub(super) fn is_identifier(text: &str) -> bool {
 }
 
 impl Lower<'_, '_> {
+    /// How a scope came about, in words: outermost expansion first.
+    pub(super) fn origin(&self, scope: &Scope) -> Option<Arc<Origin>> {
+        let unrolled = scope.unrolled.as_deref()?;
+        let origin = unrolled.origin.get_or_init(|| {
+            let around = std::iter::successors(Some(unrolled), |unrolled| unrolled.outer.as_deref());
+            let mut trace: Vec<Frame> = around.map(|unrolled| self.frame(unrolled)).collect();
+            trace.reverse();
+            Arc::new(Origin { trace })
+        });
+        Some(Arc::clone(origin))
+    }
+
+    fn frame(&self, unrolled: &Unrolled) -> Frame {
+        let head = self.slice(unrolled.head);
+        let text = match &unrolled.variable {
+            Some((name, value)) => format!("from `{head}`, `{name} = {}`", value.show()),
+            None => format!("from `{}`", head.chars().take(60).collect::<String>()),
+        };
+        Frame { span: unrolled.span, text: text.into() }
+    }
+
     /// Declares a name of a file; reports it if it is taken, or may not be had.
     pub(super) fn declare(&mut self, file: u32, name: &Spanned<Text>, what: What) {
         let reserved = match what {
