@@ -32,7 +32,8 @@ pub(crate) static OUTSIDE: Code = Code {
     summary: "A path that leaves its root",
     explain: "What the compiler reads stays in the pack: the directory of the plan that is checked or run. `cwd`, \
               `emits_files` and a verifier's `file` stay in the workspace, a report's `to` in the run's directory. \
-              An absolute path, a `..` that climbs out, and a symbolic link that leads out are refused.",
+              An absolute path, a `..` that climbs out, and a symbolic link that leads out are refused, \
+              as is what names no file at all.",
 };
 
 /// A file that cannot be used.
@@ -164,6 +165,8 @@ pub(super) fn imports(ast: &ast::Ast) -> impl Iterator<Item = &ast::Import> {
 pub(super) fn outside(span: Span, path: &str, root: &str) -> Diagnostic {
     let message = if path.is_empty() {
         "an empty path names no file".to_owned()
+    } else if path.contains('\0') {
+        return OUTSIDE.at(span, "a path cannot hold the character NUL").label("names no file");
     } else if path.starts_with('/') {
         format!("`{path}` is absolute, and leaves {root}")
     } else {
