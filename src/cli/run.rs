@@ -420,7 +420,9 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
     };
     let outcome = exec::run(admitted.plan.clone(), options, ports, past);
     let outcome = outcome.map_err(|error| Failure::new(error.to_string()))?;
-    clean_up(&run, files.store(), &outcome.history);
+    if outcome.log_failed.is_none() {
+        clean_up(&run, files.store(), &outcome.history);
+    }
     let code = exit(&outcome);
     if let Some(people) = people {
         let quiet = detail == Detail::Quiet && matches!(code, Ok(Exit::Good));

@@ -184,6 +184,8 @@ struct Driver {
     signal: Option<Text>,
     killed: bool,
     alive: Millis,
+    /// The event that ends the run, until it is on disk.
+    end: Option<Event>,
 }
 
 /// An attempt that was started, as far as the log goes.
@@ -249,6 +251,7 @@ impl Driver {
             signal: None,
             killed: false,
             alive: ALIVE,
+            end: None,
         }
     }
 
@@ -353,8 +356,14 @@ impl Driver {
     fn record(&mut self, body: impl Into<Body>) -> Result<u64, Trouble> {
         let event = self.log.append(self.clock.utc(), self.clock.now(), body.into())?;
         self.scheduler.apply(&event)?;
-        self.reporter.event(&event, self.scheduler.history());
-        Ok(event.seq)
+        let seq = event.seq;
+        if let Body::RunEnded(_) = event.body {
+            // Nobody is told how the run ended before that is on disk.
+            self.end = Some(event);
+        } else {
+            self.reporter.event(&event, self.scheduler.history());
+        }
+        Ok(seq)
     }
 
     /// Whether nothing is in flight.
@@ -622,6 +631,9 @@ impl Driver {
                 None => return Ok(()),
             }
         }
+        if let Some(end) = self.end.take() {
+            self.reporter.event(&end, self.scheduler.history());
+        }
         Ok(())
     }
 
@@ -638,7 +650,11 @@ impl Driver {
         match error {
             Some(error) => Err(error),
             None => {
-                let history = self.scheduler.into_history();
+                let mut history = self.scheduler.into_history();
+                if log_failed.is_some() {
+                    // An end that is not in the log is none.
+                    history.ended = None;
+                }
                 Ok(Outcome { history, signal: self.signal, log_failed })
             }
         }

@@ -1,11 +1,13 @@
 //! Writes the log: one line an event, chained, with a thread that has it on disk (EXECUTION §11).
 //!
 //! An event is written when [`Writer::append`] returns, and on disk when the thread says so; one sync
-//! serves all that came together. A write or a sync that fails is never tried again.
+//! serves all that came together. A write or a sync that fails is never tried again. A log that others
+//! removed, replaced or wrote to has failed as well: nobody could read it back.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -37,7 +39,7 @@ pub struct Failed {
 pub enum Notice {
     /// Events up to this number are on disk.
     Synced(u64),
-    /// A sync failed.
+    /// A sync failed, or the log is not what was written.
     Failed(Failed),
 }
 
@@ -61,11 +63,15 @@ pub struct Writer {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// Where the last line ends, or the one that is being written will.
+    reach: AtomicU64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct State {
     written: u64,
+    /// Where the last line that was written ends.
+    length: u64,
     wanted: u64,
     synced: u64,
     /// When the oldest event that is not on disk was written.
@@ -78,6 +84,30 @@ impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         // The state is plain numbers: a panic elsewhere cannot leave it half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the log's name still leads to the file that is written, and that holds `length` bytes and
+    /// at most what is being written right now. Where nothing is, it is exact.
+    fn is_ours(&self, file: &File, path: &Utf8Path, length: u64) -> Result<(), String> {
+        let (named, open) = match (fs::metadata(path), file.metadata()) {
+            (Ok(named), Ok(open)) => (named, open),
+            (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {
+                return Err("somebody removed it during the run".to_owned());
+            }
+            (Err(error), _) | (_, Err(error)) => return Err(error.to_string()),
+        };
+        if (named.dev(), named.ino()) != (open.dev(), open.ino()) {
+            return Err("somebody replaced it during the run".to_owned());
+        }
+        // Asked for after the file's size: whatever that counts of ours is reached.
+        let reach = self.reach.load(Ordering::SeqCst);
+        match named.len() {
+            size if size < length => Err(format!("somebody cut it during the run: {size} of {length} bytes")),
+            size if size > reach => {
+                Err(format!("somebody wrote to it during the run: {size} bytes for {reach}"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -108,8 +138,16 @@ impl Writer {
         let spare = run.path.join("spare");
         make_spare(&spare).map_err(Error::io("make", &spare))?;
         let now = Instant::now();
-        let state =
-            State { written: seq, wanted: seq, synced: seq, since: now, closed: false, failed: false };
+        let state = State {
+            written: seq,
+            length,
+            wanted: seq,
+            synced: seq,
+            since: now,
+            closed: false,
+            failed: false,
+        };
+        let reach = AtomicU64::new(length);
         Ok(Self {
             file: Arc::new(lock.into_file()),
             path: run.log(),
@@ -118,7 +156,7 @@ impl Writer {
             head,
             length,
             failed: None,
-            shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }),
+            shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), reach }),
             thread: None,
         })
     }
@@ -165,13 +203,16 @@ impl Writer {
         let mut line = read::line(event, disk, &self.head);
         let digest = read::digest(line.as_bytes());
         line.push('\n');
+        let end = self.length + line.len() as u64;
+        self.shared.reach.store(end, Ordering::SeqCst);
         (&*self.file).write_all(line.as_bytes())?;
         self.head = digest;
-        self.length += line.len() as u64;
+        self.length = end;
         self.seq = event.seq;
         let mut state = self.shared.state();
         let idle = state.written == state.synced;
         state.written = event.seq;
+        state.length = end;
         if idle {
             state.since = Instant::now();
             drop(state);
@@ -216,7 +257,7 @@ impl Writer {
     /// Has everything on disk, and gives the lock back.
     ///
     /// # Errors
-    /// If a sync fails, or anything had failed before.
+    /// If a sync fails, the log is not what was written, or anything had failed before.
     pub fn close(mut self) -> Result<(), Failed> {
         self.stop_thread();
         if let Some(failed) = self.failed.take() {
@@ -230,7 +271,7 @@ impl Writer {
         if state.synced < state.written {
             self.file.sync_data().map_err(|error| failed(error.to_string()))?;
         }
-        Ok(())
+        self.shared.is_ours(&self.file, &self.path, self.length).map_err(failed)
     }
 
     fn stop_thread(&mut self) {
@@ -261,9 +302,10 @@ fn keep_synced(shared: &Shared, file: &File, path: &Utf8Path, tell: &(impl Fn(No
         let due = state.since + UNSYNCED;
         let now = Instant::now();
         if pending && (state.closed || state.wanted > state.synced || now >= due) {
-            let target = state.written;
+            let (target, length) = (state.written, state.length);
             drop(state);
-            let result = file.sync_data();
+            let synced = file.sync_data().map_err(|error| error.to_string());
+            let result = synced.and_then(|()| shared.is_ours(file, path, length));
             state = shared.state();
             match result {
                 Ok(()) => {
@@ -275,7 +317,7 @@ fn keep_synced(shared: &Shared, file: &File, path: &Utf8Path, tell: &(impl Fn(No
             drop(state);
             tell(match result {
                 Ok(()) => Notice::Synced(target),
-                Err(error) => Notice::Failed(Failed { path: path.to_owned(), cause: error.to_string() }),
+                Err(cause) => Notice::Failed(Failed { path: path.to_owned(), cause }),
             });
             state = shared.state();
             continue;

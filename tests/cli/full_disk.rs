@@ -1,4 +1,4 @@
-//! A log that cannot be written ends the sitting, and the run can be gone on with (EXECUTION §11).
+//! A log that cannot be written, or that others wrote to, ends the sitting, and the run can be gone on with (EXECUTION §11).
 
 use std::process::Command;
 
@@ -56,4 +56,28 @@ fn a_full_disk_leaves_a_last_word() {
     assert_eq!(last["kind"], "interrupted", "{last}");
     let status: serde_json::Value = serde_json::from_str(&pack.read("status.json")).unwrap();
     assert_eq!(status["state"], "interrupted");
+}
+
+#[test]
+fn a_run_whose_log_is_not_what_was_written_is_never_valid() {
+    let log = ".plan/latest/events.jsonl";
+    for (how, why) in [
+        (format!("rm {log}"), "somebody removed it"),
+        (format!(": > {log}"), "somebody cut it"),
+        (format!("echo x >> {log}"), "somebody wrote to it"),
+        (format!("cp {log} copy; mv copy $(readlink -f {log})"), "somebody replaced it"),
+        ("rm -r .plan/runs".to_owned(), "somebody removed it"),
+    ] {
+        // Not the last thing that happens, and the last.
+        for after in ["", "command b { depends_on = [a], run = \"true\" }\n"] {
+            for format in ["text", "json"] {
+                let pack = Pack::in_memory(&format!("command a {{ run = \"{how}\" }}\n{after}"));
+                let came = pack.run(&["--format", format]);
+                assert_eq!(came.code, 1, "{how}: {came:?}");
+                assert!(came.err.contains("events.jsonl") && came.err.contains(why), "{how}: {came:?}");
+                let ended = came.out.contains("valid") || came.out.contains("run_ended");
+                assert!(!ended, "{how}: {came:?}");
+            }
+        }
+    }
 }
