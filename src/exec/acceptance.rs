@@ -52,7 +52,7 @@ pub(super) fn follows(s: &Scheduler) -> Option<Body> {
     }
     let note = || {
         let said: Vec<String> = rejections.iter().map(|(_, said)| settle::objection(said)).collect();
-        super::attempt::note::note(&said.join("; "))
+        super::note::note(&said.join("; "))
     };
     let from: Option<Vec<TaskId>> =
         rejections.iter().map(|(gate, _)| gate.repair_from.map(|from| from.value)).collect();

@@ -12,6 +12,7 @@ mod driver;
 mod fanout;
 pub mod inputs;
 mod json;
+pub(crate) mod note;
 pub mod ports;
 mod readiness;
 mod render;

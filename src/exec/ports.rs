@@ -334,6 +334,17 @@ pub enum How {
     Lost,
 }
 
+impl How {
+    /// How it ended, in the words of a note.
+    pub(crate) fn words(self) -> String {
+        match self {
+            Self::Code(code) => format!("exit {code}"),
+            Self::Signal(number) => format!("ended by {}", super::note::signal(number)),
+            Self::Lost => "its exit was lost".to_owned(),
+        }
+    }
+}
+
 /// Where files live (EXECUTION §8).
 pub trait Workspace: Send + Sync {
     /// The directory that a task runs in, before its `cwd`.

@@ -2,8 +2,8 @@
 //!
 //! Unaware of how an attempt was graded: its event says.
 
-use super::attempt::note::note;
 use super::fanout;
+use super::note::note;
 use super::readiness;
 use super::scheduler::Scheduler;
 use super::units::Unit;

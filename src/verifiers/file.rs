@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::exec::attempt::{Schemas, json, note};
+use crate::exec::attempt::{Schemas, json};
+use crate::exec::note;
 use crate::exec::ports::{Boxed, Call, Outcome, Unopened, Verifier};
 use crate::ir::types::Schema;
 use crate::source::Text;

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use crate::event::VerifierMode;
-use crate::exec::attempt::note;
 use crate::exec::ports::{Boxed, Call, Command, How, NotRun, Outcome, Printed, Ran, Verifier};
 use crate::ir::{Shell, kind};
 use crate::source::Text;
@@ -41,13 +40,13 @@ impl Run {
         match ran.how {
             How::Code(0) => says(&ran.printed),
             How::Code(NOT_FOUND) if matches!(self.run, kind::Run::Shell(_)) => {
-                Outcome::missing(with(note::how(ran.how)))
+                Outcome::missing(with(ran.how.words()))
             }
-            How::Code(_) => Outcome::rejected(with(note::how(ran.how))),
+            How::Code(_) => Outcome::rejected(with(ran.how.words())),
             How::Signal(_) => {
-                Outcome::Fail { mode: VerifierMode::Crashed, detail: with(note::how(ran.how)).into() }
+                Outcome::Fail { mode: VerifierMode::Crashed, detail: with(ran.how.words()).into() }
             }
-            How::Lost => Outcome::error(note::how(ran.how)),
+            How::Lost => Outcome::error(ran.how.words()),
         }
     }
 }

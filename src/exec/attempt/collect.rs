@@ -5,8 +5,8 @@
 use std::io;
 
 use super::json::{self, Object, Refusal};
-use super::note;
 use super::stream::{self, Line};
+use crate::exec::note;
 use crate::exec::ports::AttemptPaths;
 use crate::source::Text;
 

@@ -4,8 +4,8 @@
 
 use super::grade::{Graded, own_note};
 use super::json::Json;
-use super::note;
 use crate::event::Grade;
+use crate::exec::note;
 
 /// What the task allows.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,8 @@
 
 use super::collect::Found;
 use super::json::{self, Json, Object};
-use super::note;
 use crate::event::Grade;
+use crate::exec::note;
 use crate::exec::ports::How;
 use crate::exec::route;
 use crate::ir::Usd;
@@ -88,8 +88,8 @@ fn owes_object(kind: &Kind) -> Option<&'static str> {
 fn because(how: How, object: Option<&Object>, detail: Option<&str>) -> String {
     let said = object.and_then(own_note).or(detail);
     match said.map(|said| note::shown(said.trim(), 200)).filter(|said| !said.is_empty()) {
-        Some(said) => format!("{}: {said}", note::how(how)),
-        None => note::how(how),
+        Some(said) => format!("{}: {said}", how.words()),
+        None => how.words(),
     }
 }
 

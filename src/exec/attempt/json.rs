@@ -132,8 +132,8 @@ impl Json {
         match self {
             Self::Null => "null".to_owned(),
             Self::Boolean(value) => value.to_string(),
-            Self::Number(digits) => super::note::shown(digits, 40),
-            Self::String(text) => format!("the string {}", quoted(&super::note::shown(text, 60))),
+            Self::Number(digits) => crate::exec::note::shown(digits, 40),
+            Self::String(text) => format!("the string {}", quoted(&crate::exec::note::shown(text, 60))),
             Self::Array(_) => "a list".to_owned(),
             Self::Object(_) => "an object".to_owned(),
         }
@@ -213,7 +213,7 @@ impl Reader<'_> {
         let found = self.text[self.at..].chars().next();
         let place = self.text[..self.at].chars().count() + 1;
         Refusal::Syntax(match found {
-            Some(found) => format!("{} at column {place}", super::note::character(found)),
+            Some(found) => format!("{} at column {place}", crate::exec::note::character(found)),
             None => "it ends too early".to_owned(),
         })
     }
@@ -268,7 +268,7 @@ impl Reader<'_> {
             }
             let name = self.string()?;
             if !names.insert(name.clone()) {
-                let name = super::note::shown(&name, 60);
+                let name = crate::exec::note::shown(&name, 60);
                 return Err(Refusal::Unsound(format!("the name {} twice in one object", quoted(&name))));
             }
             self.blanks();
@@ -341,7 +341,7 @@ impl Reader<'_> {
         let digits = &self.text[start..self.at];
         // A reader with floats would take it for an infinity.
         if !digits.parse::<f64>().is_ok_and(f64::is_finite) {
-            let digits = super::note::shown(digits, 40);
+            let digits = crate::exec::note::shown(digits, 40);
             return Err(Refusal::Unsound(format!("the number {digits} is out of range")));
         }
         self.compact.push_str(digits);

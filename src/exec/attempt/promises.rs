@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 
 use super::json::{Json, Object, quoted};
-use super::note;
+use crate::exec::note;
 use crate::ir::types::{Emits, Field, Schema, Type};
 
 /// A schema that was compiled, or what is wrong with it.

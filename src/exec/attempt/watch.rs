@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use super::note;
 use super::stream;
 use super::{Order, Orders};
 use crate::event::EndedBy;
+use crate::exec::note;
 use crate::exec::ports::{AttemptPaths, Clock, Process};
 use crate::ir::Millis;
 

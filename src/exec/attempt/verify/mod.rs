@@ -22,8 +22,9 @@ pub(in crate::exec) use scene::Subject;
 use scene::set;
 pub use watch::Scene;
 
-use super::{Orders, note};
+use super::Orders;
 use crate::event::{EndedBy, VerifierEnded, VerifierMode};
+use crate::exec::note;
 use crate::exec::ports::{Outcome, Verifiers};
 use crate::ir;
 use crate::source::Text;

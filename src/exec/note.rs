@@ -1,6 +1,5 @@
 //! Words for notes: one short clause for people, the first cause first.
 
-use crate::exec::ports::How;
 use crate::source::Text;
 
 /// The longest note (EXECUTION §6).
@@ -45,15 +44,6 @@ pub(crate) fn character(found: char) -> String {
         format!("U+{:04X}", u32::from(found))
     } else {
         format!("`{found}`")
-    }
-}
-
-/// How a process ended, where that is a failure.
-pub(crate) fn how(how: How) -> String {
-    match how {
-        How::Code(code) => format!("exit {code}"),
-        How::Signal(number) => format!("ended by {}", signal(number)),
-        How::Lost => "its exit was lost".to_owned(),
     }
 }
 
@@ -103,9 +93,8 @@ mod tests {
 
     #[test]
     fn words() {
-        assert_eq!(how(How::Code(3)), "exit 3");
-        assert_eq!(how(How::Signal(9)), "ended by SIGKILL");
-        assert_eq!(how(How::Signal(40)), "ended by signal 40");
+        assert_eq!(signal(9), "SIGKILL");
+        assert_eq!(signal(40), "signal 40");
         assert_eq!(names(["a"]), "`a`");
         assert_eq!(names(["a", "b", "c"]), "`a`, `b` and `c`");
         assert_eq!(bytes(65_536), "64KiB");
