@@ -138,5 +138,8 @@ fn mask_of(names: &BTreeSet<Text>) -> Mask {
 pub(super) fn shown(path: &Utf8Path) -> String {
     let here = std::env::current_dir().ok().and_then(|here| Utf8PathBuf::from_path_buf(here).ok());
     let relative = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
-    relative.unwrap_or(path).to_string()
+    match relative {
+        Some(relative) if relative.as_str().is_empty() => ".".to_owned(),
+        relative => relative.unwrap_or(path).to_string(),
+    }
 }

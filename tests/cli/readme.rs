@@ -107,3 +107,8 @@ fn the_dependency_audit_shows_real_runs() {
 fn the_ticket_triage_shows_real_runs() {
     hold("packs/ticket-triage/README.md");
 }
+
+#[test]
+fn the_checks_show_what_they_would_do() {
+    hold("packs/ci/README.md");
+}

@@ -174,3 +174,31 @@ fn a_workspace_is_a_directory() {
     assert!(came.err.contains("cannot use `file` as the workspace: it is not a directory"), "{}", came.err);
     assert_eq!(pack.names(".plan"), Vec::<String>::new(), "nothing was made");
 }
+
+/// Files and directories below the newest run.
+fn made(pack: &Pack) -> (usize, usize) {
+    let (mut files, mut directories) = (0, 0);
+    let mut open = vec![std::fs::canonicalize(pack.file(".plan/latest")).unwrap()];
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                directories += 1;
+                open.push(entry.path());
+            } else {
+                files += 1;
+            }
+        }
+    }
+    (files, directories)
+}
+
+#[test]
+fn one_more_bare_task_makes_two_files_and_no_directory() {
+    let pack = Pack::new("command a { run = \":\" }\n");
+    assert_eq!(pack.run(&[]).code, 0);
+    let (files, directories) = made(&pack);
+    pack.write("p.plan", "command a { run = \":\" }\ncommand b { run = \":\" }\n");
+    assert_eq!(pack.run(&[]).code, 0);
+    assert_eq!(made(&pack), (files + 2, directories));
+}
