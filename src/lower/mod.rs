@@ -106,8 +106,8 @@ pub(crate) struct Session<'w> {
     /// The plans that call each other, outermost first.
     calling: Vec<Utf8PathBuf>,
     calls: u32,
-    /// How many more suggestions may be looked for.
-    suggestions: u32,
+    /// How many more names may be compared for suggestions.
+    comparisons: usize,
 }
 
 /// A parsed file.
@@ -136,7 +136,7 @@ impl<'w> Session<'w> {
             parsed: FxHashMap::default(),
             calling: Vec::new(),
             calls: 0,
-            suggestions: 50,
+            comparisons: 300_000,
         }
     }
 }

@@ -161,6 +161,12 @@ impl Names {
         }
     }
 
+    /// How many names a file can see.
+    fn count(&self, file: u32) -> usize {
+        let entry = if file == 0 { 0 } else { self.files.first().map_or(0, FxHashMap::len) };
+        entry + self.files.get(file as usize).map_or(0, FxHashMap::len)
+    }
+
     /// The names of a file that are of a wanted sort.
     pub(super) fn candidates(&self, file: u32, wanted: impl Fn(What) -> bool) -> impl Iterator<Item = &str> {
         let own = self.files.get(file as usize).into_iter();
@@ -312,10 +318,11 @@ impl Lower<'_, '_> {
 
     /// The nearest name of a wanted sort, while there are few wrong ones: each look goes over all names.
     pub(super) fn nearest(&mut self, name: &str, file: u32, wanted: impl Fn(What) -> bool) -> Option<String> {
-        if self.session.suggestions == 0 {
+        let names = self.names.count(file);
+        if names > self.session.comparisons {
             return None;
         }
-        self.session.suggestions -= 1;
+        self.session.comparisons -= names;
         let near = suggest::did_you_mean(name, self.names.candidates(file, &wanted));
         near.or_else(|| {
             // Where there are few, they are all worth a look; of tasks there are always some.

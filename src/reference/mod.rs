@@ -122,7 +122,32 @@ impl Keyword {
     /// The keyword that `word` is.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|keyword| keyword.as_str() == word)
+        Some(match word {
+            "plan" => Self::Plan,
+            "param" => Self::Param,
+            "let" => Self::Let,
+            "profile" => Self::Profile,
+            "session" => Self::Session,
+            "group" => Self::Group,
+            "for" => Self::For,
+            "template" => Self::Template,
+            "use" => Self::Use,
+            "import" => Self::Import,
+            "verify" => Self::Verify,
+            "resolve" => Self::Resolve,
+            "continue" => Self::Continue,
+            "question" => Self::Question,
+            "command" => Self::Command,
+            "evaluate" => Self::Evaluate,
+            "agent" => Self::Agent,
+            "route" => Self::Route,
+            "gate" => Self::Gate,
+            "top_k" => Self::TopK,
+            "report" => Self::Report,
+            "call" => Self::Call,
+            "machine" => Self::Machine,
+            _ => return None,
+        })
     }
 
     /// Whether it declares a task: the kinds of LANGUAGE §4.
