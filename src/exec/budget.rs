@@ -6,37 +6,40 @@
 use crate::event::{BlockedReason, Ceilings, Exit};
 use crate::ir::{Millis, Plan, Usd};
 
-/// A ceiling.
+/// A ceiling, and what of it is kept back for clean-up from what has reached it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ceiling {
-    Cost(Usd),
-    Time(Millis),
+    Cost(Usd, Usd),
+    Time(Millis, Millis),
     Steps(u64),
 }
 
 impl Ceiling {
     pub(super) const fn exit(self) -> Exit {
         match self {
-            Self::Cost(_) => Exit::CostCeiling,
-            Self::Time(_) => Exit::TimeCeiling,
+            Self::Cost(..) => Exit::CostCeiling,
+            Self::Time(..) => Exit::TimeCeiling,
             Self::Steps(_) => Exit::StepCeiling,
         }
     }
 
     pub(super) const fn reason(self) -> BlockedReason {
         match self {
-            Self::Cost(_) => BlockedReason::CostCeiling,
-            Self::Time(_) => BlockedReason::TimeCeiling,
+            Self::Cost(..) => BlockedReason::CostCeiling,
+            Self::Time(..) => BlockedReason::TimeCeiling,
             Self::Steps(_) => BlockedReason::StepCeiling,
         }
     }
 }
 
 impl std::fmt::Display for Ceiling {
+    /// A clause that a verb goes after.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Cost(usd) => write!(f, "the cost ceiling of ${usd}"),
-            Self::Time(time) => write!(f, "the time ceiling of {time}"),
+            Self::Cost(usd, Usd::ZERO) => write!(f, "the cost ceiling of ${usd}"),
+            Self::Cost(usd, kept) => write!(f, "the cost ceiling of ${usd}, of which ${kept} is kept back,"),
+            Self::Time(time, Millis(0)) => write!(f, "the time ceiling of {time}"),
+            Self::Time(time, kept) => write!(f, "the time ceiling of {time}, of which {kept} are kept back,"),
             Self::Steps(1) => write!(f, "the ceiling of 1 attempt"),
             Self::Steps(steps) => write!(f, "the ceiling of {steps} attempts"),
         }
@@ -94,22 +97,27 @@ impl Limits {
         self.ceilings.time_ms
     }
 
-    fn cost_ceiling(&self) -> Ceiling {
-        Ceiling::Cost(self.ceilings.usd.unwrap_or_default())
+    /// What of the time is kept back.
+    pub(super) fn kept_time(&self) -> Millis {
+        self.kept_time
     }
 
-    fn time_ceiling(&self) -> Ceiling {
-        Ceiling::Time(self.ceilings.time_ms.unwrap_or_default())
+    fn cost_ceiling(&self, kept: Usd) -> Ceiling {
+        Ceiling::Cost(self.ceilings.usd.unwrap_or_default(), kept)
+    }
+
+    fn time_ceiling(&self, kept: Millis) -> Ceiling {
+        Ceiling::Time(self.ceilings.time_ms.unwrap_or_default(), kept)
     }
 
     /// Whether more was spent than may be: halts at once.
     pub(super) fn overrun(&self, used: &Used) -> Option<Ceiling> {
-        self.usd().filter(|&usd| used.spent > usd).map(|_| self.cost_ceiling())
+        self.usd().filter(|&usd| used.spent > usd).map(|_| self.cost_ceiling(self.kept_usd))
     }
 
     /// Whether time is up.
     pub(super) fn time_up(&self, used: &Used) -> Option<Ceiling> {
-        self.time().filter(|&time| used.elapsed >= time).map(|_| self.time_ceiling())
+        self.time().filter(|&time| used.elapsed >= time).map(|_| self.time_ceiling(self.kept_time))
     }
 
     /// What forbids another attempt that is no clean-up and may cost up to `most`: reaching a ceiling
@@ -119,7 +127,7 @@ impl Limits {
             .usd()
             .is_some_and(|usd| used.spent >= usd || most.is_some_and(|most| used.spent.plus(most) > usd));
         if cost {
-            return Some(self.cost_ceiling());
+            return Some(self.cost_ceiling(self.kept_usd));
         }
         if let Some(steps) = self.ceilings.steps.filter(|&steps| used.steps >= steps) {
             return Some(Ceiling::Steps(steps));
@@ -133,9 +141,9 @@ impl Limits {
         let reserve_spent = used.cleanup > self.reserve_usd
             || (used.cleanup == self.reserve_usd && !self.reserve_usd.is_zero());
         if reached && reserve_spent {
-            return Some(self.cost_ceiling());
+            return Some(self.cost_ceiling(Usd::ZERO));
         }
-        self.whole_time().filter(|&time| used.elapsed >= time).map(|_| self.time_ceiling())
+        self.whole_time().filter(|&time| used.elapsed >= time).map(|_| self.time_ceiling(Millis(0)))
     }
 
     /// Whether `most` fits beside what attempts in flight have reserved. Asked only if nothing forbids it
@@ -167,11 +175,11 @@ mod tests {
         let limits = limits("0");
         let used = |spent: &str| Used { spent: usd(spent), ..Used::default() };
         assert_eq!(limits.overrun(&used("1")), None);
-        assert_eq!(limits.overrun(&used("1.1")), Some(Ceiling::Cost(usd("1"))));
+        assert_eq!(limits.overrun(&used("1.1")), Some(Ceiling::Cost(usd("1"), Usd::ZERO)));
         assert_eq!(limits.forbids(&used("0.9"), None), None);
         assert_eq!(limits.forbids(&used("0.9"), Some(usd("0.1"))), None);
-        assert_eq!(limits.forbids(&used("0.9"), Some(usd("0.2"))), Some(Ceiling::Cost(usd("1"))));
-        assert_eq!(limits.forbids(&used("1"), None), Some(Ceiling::Cost(usd("1"))));
+        assert_eq!(limits.forbids(&used("0.9"), Some(usd("0.2"))), Some(Ceiling::Cost(usd("1"), Usd::ZERO)));
+        assert_eq!(limits.forbids(&used("1"), None), Some(Ceiling::Cost(usd("1"), Usd::ZERO)));
         assert_eq!(limits.forbids(&Used { steps: 2, ..Used::default() }, None), Some(Ceiling::Steps(2)));
         assert!(limits.fits(&used("0.5"), usd("0.2"), usd("0.3")));
         assert!(!limits.fits(&used("0.5"), usd("0.3"), usd("0.3")));
@@ -186,8 +194,12 @@ mod tests {
             elapsed: Millis(elapsed),
             steps: 9,
         };
-        assert_eq!(limits.overrun(&used("0.7", "0", 0)), Some(Ceiling::Cost(usd("1"))));
-        assert_eq!(limits.time_up(&used("0", "0", 70)), Some(Ceiling::Time(Millis(100))));
+        let cost = limits.overrun(&used("0.7", "0", 0)).expect("more was spent than the main graph may");
+        assert_eq!(cost.to_string(), "the cost ceiling of $1.0, of which $0.4 is kept back,");
+        let time = limits.time_up(&used("0", "0", 70)).expect("what is left is kept back");
+        assert_eq!(time.to_string(), "the time ceiling of 100ms, of which 30ms are kept back,");
+        let whole = limits.forbids_cleanup(&used("0", "0", 100)).expect("nothing is left");
+        assert_eq!(whole.to_string(), "the time ceiling of 100ms");
         assert_eq!(limits.forbids_cleanup(&used("0.7", "0", 70)), None);
         assert_eq!(limits.forbids_cleanup(&used("2", "0", 70)), None, "the main graph overran");
         assert!(limits.forbids_cleanup(&used("1", "0.4", 70)).is_some());

@@ -493,7 +493,7 @@ impl Driver {
             };
             if let Some(by) = ends {
                 panel.asked = true;
-                let note = end_note(by, self.scheduler.history());
+                let note = end_note(by, &self.scheduler, panel.task);
                 // Fails only if all of them are done.
                 let _ = panel.command.send(Some(Order::End { by, note }));
             }
@@ -501,7 +501,7 @@ impl Driver {
         for flight in self.flights.values_mut().filter(|flight| !flight.asked) {
             if let Some(by) = self.scheduler.ends(flight.task) {
                 flight.asked = true;
-                let note = end_note(by, self.scheduler.history());
+                let note = end_note(by, &self.scheduler, Some(flight.task));
                 // Fails only if the attempt has ended, and then its report is on its way.
                 let _ = flight.command.send(Some(Order::End { by, note }));
             }
@@ -712,11 +712,14 @@ fn secrets(plan: &ValidPlan) -> Vec<Text> {
 }
 
 /// Why an attempt was ended, as its note says it.
-fn end_note(by: EndedBy, history: &History) -> Text {
+fn end_note(by: EndedBy, scheduler: &Scheduler, task: Option<TaskId>) -> Text {
     match by {
-        EndedBy::TimeCeiling => match history.ceilings.time_ms {
-            Some(limit) => compact_str::format_compact!("ended by the time ceiling of {limit}"),
-            None => "ended when the time kept for clean-up was over".into(),
+        EndedBy::TimeCeiling => match (scheduler.history().ceilings.time_ms, scheduler.kept_back(task)) {
+            (Some(limit), None) => compact_str::format_compact!("ended by the time ceiling of {limit}"),
+            (Some(limit), Some(kept)) => compact_str::format_compact!(
+                "ended by the time ceiling of {limit}, of which {kept} are kept back"
+            ),
+            (None, _) => "ended when the time kept for clean-up was over".into(),
         },
         EndedBy::Stop => "ended by `plan stop`".into(),
         EndedBy::Failure => "ended because the run failed".into(),

@@ -48,6 +48,14 @@ impl Scheduler {
         }
     }
 
+    /// What of the time ceiling is kept back from `task`, where it was reached before all of it was over.
+    pub(in crate::exec) fn kept_back(&self, task: Option<TaskId>) -> Option<Millis> {
+        let always = task.is_some_and(|task| self.plan[task].always.value);
+        let whole = self.limits.whole_time().is_some_and(|time| self.used().elapsed >= time);
+        let kept = self.limits.kept_time();
+        (!always && !whole && kept.0 > 0).then_some(kept)
+    }
+
     /// Until when, in time of this sitting, clean-up has to be done.
     fn cleanup_until(&self) -> Option<Millis> {
         self.cleanup_since.map(|since| Millis(since.0 + self.plan.header.reserve.time.0))
