@@ -2,6 +2,7 @@
 
 use super::state::{Opened, StateArguments};
 use super::{Answer, Exit, Failure, print};
+use crate::report::text;
 use crate::store::capture::Store;
 use crate::store::{LATEST, resume};
 
@@ -25,7 +26,7 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     let opened = Opened::new(&arguments.state.open(), &arguments.run)?;
     let log = &opened.log;
     let mut out = format!("run     {}\n", opened.run.name);
-    out.push_str(&format!("plan    {}  {}\n", opened.about.plan, opened.about.plan_digest));
+    out.push_str(&format!("plan    {}  {}\n", text::clean(&opened.about.plan), opened.about.plan_digest));
     out.push_str(&format!("gates   {}\n", opened.about.gates));
     out.push_str(&format!("events  {}\n", log.events.len()));
     out.push_str(&format!("head    {}\n", log.head));

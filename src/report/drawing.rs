@@ -204,12 +204,47 @@ fn entity(text: &str) -> String {
     out
 }
 
-/// A string of YAML, for Mermaid's title.
+/// A string of YAML, for Mermaid's title: its escapes are not those of the language.
 fn yaml(text: &str) -> String {
-    spell::quoted(text)
+    let mut out = String::from("\"");
+    for char in text.chars() {
+        match char {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            odd if odd.is_control() || matches!(odd, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
+                let _ = write!(out, "\\u{:04x}", u32::from(odd));
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
 }
 
-/// A quoted string of DOT.
+/// A quoted string of DOT, which has no escape for a control character.
 fn dot_text(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+    let mut out = String::from("\"");
+    for char in text.chars() {
+        match char {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            control if control.is_control() => out.push(' '),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_a_string_of_the_format() {
+        let name = "a\"b\\c\u{1b}[31m\n\u{85}\u{2028}---";
+        assert_eq!(yaml(name), r#""a\"b\\c\u001b[31m\u000a\u0085\u2028---""#);
+        assert_eq!(dot_text("a\"b\\c\u{1b}[31m\nd"), r#""a\"b\\c [31m\nd""#);
+    }
 }

@@ -99,7 +99,7 @@ pub fn lines(history: &History, running: &[Running], now: Millis, size: Size, pa
 
 fn line(task: &Running, names: usize, width: usize, paint: Paint) -> String {
     let name = text::cut(&text::clean(&task.name), names);
-    let blanks = " ".repeat(names - name.width());
+    let blanks = " ".repeat(names.saturating_sub(name.width()));
     let head = format!("  {name}{blanks}  {:>7}", text::time(task.elapsed));
     let room = width.saturating_sub(head.width() + 2);
     if head.width() > width {

@@ -30,10 +30,14 @@ pub fn line(event: &Event, history: &History, detail: Detail, paint: Paint) -> O
     let odd = |word: &str, rest: &str| Some(say(paint.with(Tone::Odd, &pad(word)), rest));
     let dim = |word: &str, rest: &str| verbose.then(|| say(paint.with(Tone::Dim, &pad(word)), rest));
     match &event.body {
-        Body::RunStarted(body) => Some(format!("{}  {}", paint.with(Tone::Strong, &body.plan), body.run)),
-        Body::RunResumed(_) => {
-            Some(format!("{}  {}  resumed", paint.with(Tone::Strong, &history.plan), history.run))
+        Body::RunStarted(body) => {
+            Some(format!("{}  {}", paint.with(Tone::Strong, &text::clean(&body.plan)), body.run))
         }
+        Body::RunResumed(_) => Some(format!(
+            "{}  {}  resumed",
+            paint.with(Tone::Strong, &text::clean(&history.plan)),
+            history.run
+        )),
         Body::TaskSettled(body) => Some(settled(body, history, paint)),
         Body::InstancesNamed(body) => {
             dim("expand", &format!("{}  {}", body.task, text::count(body.keys.len(), "instance")))

@@ -71,10 +71,10 @@ fn head(plan: &Plan, out: &mut String) {
         let mut text = format!("{}: {}", param.name.value, spell::param_type(&param.ty));
         param.default.iter().for_each(|default| _ = write!(text, " = {}", spell::value(default)));
         param.doc.iter().for_each(|doc| _ = write!(text, "   # {}", cut(&clean(doc), LONGEST)));
-        rows.push(("param", clean(&text)));
+        rows.push(("param", text));
     }
     for (name, value) in rows {
-        let _ = writeln!(out, "  {name:<10} {value}");
+        let _ = writeln!(out, "  {name:<10} {}", clean(&value));
     }
 }
 

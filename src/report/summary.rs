@@ -113,7 +113,7 @@ impl<'a> Summary<'a> {
     fn evidence(&self, row: &Row, out: &mut Vec<String>) {
         let Some(last) = &row.last else { return };
         for stream in (self.places.streams)(last.attempt) {
-            out.push(format!("  log   {stream}"));
+            out.push(text::clean(&format!("  log   {stream}")));
         }
         if let Some(set) = row.files() {
             self.set(set, out);
@@ -123,7 +123,7 @@ impl<'a> Summary<'a> {
     fn set(&self, set: &FileSet, out: &mut Vec<String>) {
         for path in &set.paths {
             let place = (self.places.file)(set, path).map(|place| format!("  {place}")).unwrap_or_default();
-            out.push(format!("  file  {path}{place}"));
+            out.push(text::clean(&format!("  file  {path}{place}")));
         }
     }
 
@@ -138,7 +138,7 @@ impl<'a> Summary<'a> {
             let status = failure.row.status().map_or("", phrase);
             out.push(text::clean(&format!("  `{}`{kind} {status}{note}", failure.name)));
             let logs = failure.row.last.as_ref().map(|last| (self.places.streams)(last.attempt));
-            out.extend(logs.into_iter().flatten().map(|log| format!("    log   {log}")));
+            out.extend(logs.into_iter().flatten().map(|log| text::clean(&format!("    log   {log}"))));
         });
     }
 
@@ -222,7 +222,7 @@ impl<'a> Summary<'a> {
         if count == 0 {
             return;
         }
-        out.push(format!("{}:", self.style.paint.with(Tone::Odd, heading)));
+        out.push(format!("{}:", self.style.paint.with(Tone::Odd, &text::clean(heading))));
         entries.into_iter().take(most).for_each(|entry| show(entry, out));
         if count > most {
             out.push(format!("  … and {} more", count - most));
@@ -384,9 +384,10 @@ mod tests {
             Body::from(TaskSettled { task: task.into(), status, note, blocked, output: None })
         };
         let behind = |reason, task: &str| Some(Blocked { reason, task: Some(task.into()) });
-        let set = FileSet { manifest: "m".into(), paths: vec!["out/r.txt".into()], bytes: 3 };
+        let set = FileSet { manifest: "m".into(), paths: vec!["out/\u{1b}[2Jr\n.txt".into()], bytes: 3 };
         vec![
-            RunStarted { run: "r1".into(), plan: "p".into(), log: 1, version: "0".into() }.into(),
+            RunStarted { run: "r1".into(), plan: "\u{1b}[31mp\nq".into(), log: 1, version: "0".into() }
+                .into(),
             started(1, "scan"),
             ended(1, "scan", Grade::Pass, None, Some(set)),
             settled("scan", Status::Pass, None, None),
@@ -436,7 +437,7 @@ mod tests {
         assert_eq!(
             told().1,
             [
-                "p  r1",
+                "p q  r1",
                 "pass       scan  1.2s  $0.25",
                 "fail       audit[a]  1.2s  $0.25  exit 1: red",
                 "fail       build  1.2s  $0.25  exit 2",
@@ -477,7 +478,7 @@ mod tests {
                 "  `ship`: needs `test`",
                 "does not hold: 1 of 1 advisory task, 1 of 1 epilogue task",
                 "captured:",
-                "  file  out/r.txt  store/9",
+                "  file  out/r .txt  store/14",
                 "failed, verdict invalid · 1 of 6 tasks held · 4 attempts · 2.0s · $1.0",
                 "r1  .plan/runs/r1"
             ]
