@@ -1,6 +1,8 @@
 //! Shapes of values at compile time: what a result may look like, as far as types and schemas say
 //! (LANGUAGE §10). Unaware of rules; says what is possible, never what is right.
 
+use indexmap::IndexMap;
+use rustc_hash::FxBuildHasher;
 use serde_json::Value as Json;
 
 use crate::ir::kind::Kind;
@@ -30,7 +32,7 @@ pub(super) enum Shape {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Members {
     /// Those that are declared.
-    pub named: Vec<(Text, Shape)>,
+    pub named: IndexMap<Text, Shape, FxBuildHasher>,
     /// Whether there may be others, of which nothing is known.
     pub open: bool,
 }
@@ -65,13 +67,11 @@ pub(super) fn output(task: &Task) -> Shape {
             | Shape::Boolean
             | Shape::Texts(_)
             | Shape::List(_)
-            | Shape::Either(_) => Members { named: Vec::new(), open: true },
+            | Shape::Either(_) => Members { open: true, ..Members::default() },
         },
     };
     for (name, shape) in of_kind(&task.kind) {
-        if !members.named.iter().any(|(known, _)| known == name) {
-            members.named.push((name.into(), shape));
-        }
+        members.named.entry(name.into()).or_insert(shape);
     }
     if let Kind::Call(call) = &task.kind {
         return match &call.child {
@@ -90,7 +90,7 @@ pub(super) fn output(task: &Task) -> Shape {
 
 /// What a kind puts out of itself (LANGUAGE §4, §7, §13).
 fn of_kind(kind: &Kind) -> Vec<(&'static str, Shape)> {
-    let object = || Shape::Object(Members { named: Vec::new(), open: true });
+    let object = || Shape::Object(Members { open: true, ..Members::default() });
     match kind {
         // A route's answers are no fields: conditions read them as such.
         Kind::Command(_) | Kind::Agent(_) | Kind::Route(_) | Kind::Report(_) | Kind::Call(_) => Vec::new(),
@@ -107,7 +107,7 @@ fn of_kind(kind: &Kind) -> Vec<(&'static str, Shape)> {
         }
         Kind::TopK(_) => {
             let row = |name: &str, shape| {
-                let named = vec![("task".into(), Shape::String), (name.into(), shape)];
+                let named = [("task".into(), Shape::String), (name.into(), shape)].into_iter().collect();
                 Shape::List(Box::new(Shape::Object(Members { named, open: false })))
             };
             vec![("kept", row("score", Shape::Number)), ("left_out", row("why", Shape::String))]
@@ -125,12 +125,14 @@ fn of_kind(kind: &Kind) -> Vec<(&'static str, Shape)> {
 pub(super) fn fold() -> Shape {
     let keys = || Shape::List(Box::new(Shape::String));
     Shape::Object(Members {
-        named: vec![
-            ("instances".into(), Shape::Object(Members { named: Vec::new(), open: true })),
+        named: [
+            ("instances".into(), Shape::Object(Members { open: true, ..Members::default() })),
             ("passed".into(), keys()),
             ("failed".into(), keys()),
             ("not_taken".into(), keys()),
-        ],
+        ]
+        .into_iter()
+        .collect(),
         open: false,
     })
 }
@@ -149,7 +151,7 @@ pub(super) fn of_type(ty: &Type) -> Shape {
         Type::Boolean => Shape::Boolean,
         Type::List(None) => Shape::List(Box::new(Shape::Anything)),
         Type::List(Some(element)) => Shape::List(Box::new(of_type(element))),
-        Type::Object => Shape::Object(Members { named: Vec::new(), open: true }),
+        Type::Object => Shape::Object(Members { open: true, ..Members::default() }),
         Type::Record(fields) => Shape::Object(record(fields)),
         Type::Union(texts) => Shape::Texts(texts.clone()),
         Type::Any(types) => Shape::Either(types.iter().map(of_type).collect()),
@@ -226,8 +228,8 @@ impl Shape {
     /// What is known of a member.
     pub fn member(&self, name: &str) -> Member<'_> {
         match self {
-            Self::Object(members) => match members.named.iter().find(|(known, _)| known == name) {
-                Some((_, shape)) => Member::Is(shape),
+            Self::Object(members) => match members.named.get(name) {
+                Some(shape) => Member::Is(shape),
                 None if members.open => Member::Unknown,
                 None => Member::Undeclared,
             },
@@ -256,7 +258,7 @@ impl Shape {
     /// The declared members' names, for suggestions.
     pub fn names(&self) -> Vec<&str> {
         match self {
-            Self::Object(members) => members.named.iter().map(|(name, _)| name.as_str()).collect(),
+            Self::Object(members) => members.named.keys().map(Text::as_str).collect(),
             Self::Either(shapes) => shapes.iter().flat_map(Self::names).collect(),
             Self::Anything
             | Self::Null
