@@ -11,7 +11,7 @@ use super::wiring::{Control, RunFiles, RunLog, Shown, lock, tail};
 use super::{Answer, Exit, Failure, plans, print, say, status, streams, values};
 use crate::clock::Real;
 use crate::compile::{Bindings, Compiled};
-use crate::event::{Ceilings, Event, PlanAdmitted};
+use crate::event::{Ceilings, Event, FileSet, PlanAdmitted};
 use crate::exec::admission::{self, Machine, Operator};
 use crate::exec::ports::Ports;
 use crate::exec::{self, Outcome, RunOptions};
@@ -25,6 +25,7 @@ use crate::source::Text;
 use crate::store::about::{self, About};
 use crate::store::capture::Store;
 use crate::store::control::Requests;
+use crate::store::frozen::{self, Frozen};
 use crate::store::lock::Lock;
 use crate::store::log::Writer;
 use crate::store::mask::Mask;
@@ -127,6 +128,8 @@ struct Admitted {
     bytes: Vec<u8>,
     params: Map<String, Value>,
     admission: PlanAdmitted,
+    /// The files to freeze, of a run that begins.
+    frozen: Vec<Text>,
     mask: Arc<Mask>,
     operator: Operator,
     pack: Utf8PathBuf,
@@ -192,14 +195,20 @@ fn admit(arguments: &Arguments, plan: &Utf8Path, past: &About) -> Result<Option<
         keep_going: arguments.keep_going,
         harness: None,
     };
-    let machine = Machine { harnesses: Vec::new(), missing_shells: missing_shells() };
+    let plan_file = absolute(plan)?;
+    let pack = plan_file.parent().unwrap_or(&plan_file).to_owned();
+    // What a run has frozen is stored, and asked for no more.
+    let globs = valid.header.frozen.iter().filter(|_| past.run.is_empty());
+    let frozen: Vec<_> =
+        globs.map(|glob| frozen::find(&pack, arguments.state.open().path(), &glob.value)).collect();
+    let counts = frozen.iter().map(|found| found.as_ref().map(Vec::len).map_err(Clone::clone)).collect();
+    let machine = Machine { harnesses: Vec::new(), missing_shells: missing_shells(), frozen: counts };
     let (admission, found) = admission::admit(&valid, &operator, &machine);
     plans::tell(&sources, &found);
     if found.has_errors() {
         return Ok(None);
     }
-    let plan_file = absolute(plan)?;
-    let pack = plan_file.parent().unwrap_or(&plan_file).to_owned();
+    let frozen: std::collections::BTreeSet<Text> = frozen.into_iter().flatten().flatten().collect();
     let named = arguments.workspace.as_deref().or(past.workspace.as_deref().map(Utf8Path::new));
     let workspace = named.map_or_else(|| Ok(pack.clone()), absolute)?;
     if let Some(named) = named.filter(|_| !workspace.is_dir()) {
@@ -216,6 +225,7 @@ fn admit(arguments: &Arguments, plan: &Utf8Path, past: &About) -> Result<Option<
         bytes,
         params,
         admission,
+        frozen: frozen.into_iter().collect(),
         mask,
         operator,
         pack,
@@ -270,13 +280,18 @@ fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
 
 /// Makes a run.
 fn begin(arguments: &Arguments, state: &StateDir, admitted: &Admitted) -> Result<Sitting, Failure> {
+    let frozen = match &admitted.frozen[..] {
+        [] => None,
+        paths => Some(Store::foresee(&admitted.pack, paths).map_err(Failure::new)?),
+    };
     let about = About {
         schema: about::SCHEMA,
         plan: admitted.plan.name.clone(),
         plan_file: admitted.plan_file.to_string(),
         workspace: arguments.workspace.as_ref().map(|_| admitted.workspace.to_string()),
         plan_digest: dump::plan_digest(&admitted.document),
-        gates: dump::gates_fingerprint(&admitted.document),
+        gates: frozen::fingerprint(&dump::gates_fingerprint(&admitted.document), frozen.as_ref()),
+        frozen,
         params: admitted.params.clone(),
         ceilings: Ceilings {
             usd: arguments.max_cost,
@@ -291,12 +306,29 @@ fn begin(arguments: &Arguments, state: &StateDir, admitted: &Admitted) -> Result
     let (run, about, lock) = state.create(now, about, &admitted.bytes)?;
     // The lock is on the log of the directory under its final name: nothing depends on the path.
     let run = RunDir { path: absolute(&run.path)?, ..run };
+    if let Some(frozen) = &about.frozen {
+        freeze(&run, admitted, frozen)?;
+    }
     let (_, digest) = About::read(&run)?;
     let shared = lock.share().map_err(|error| Failure::new(format!("cannot keep the lock: {error}")))?;
     let writer = Writer::begin(&run, lock, &digest)?;
     let store = Store::new(run.clone(), arguments.files_limit, []);
     let admission = admitted.admission.clone();
     Ok(Sitting { run, about, lock: shared, writer, store, past: Vec::new(), admission })
+}
+
+/// Stores the frozen files, which have to be what they were a moment ago.
+fn freeze(run: &RunDir, admitted: &Admitted, frozen: &FileSet) -> Result<(), Failure> {
+    let stored = Store::new(run.clone(), u64::MAX, []).capture_all(&admitted.pack, &admitted.frozen);
+    let wrong = match stored {
+        Ok(stored) if stored == *frozen => return Ok(()),
+        Ok(_) => "a frozen file has changed while the run began".to_owned(),
+        Err(why) => format!("a frozen file cannot be stored: {why}"),
+    };
+    // Nothing has happened in it, and nothing can.
+    std::fs::remove_dir_all(&run.path)
+        .map_err(|error| Failure::new(format!("{wrong}; cannot remove `{}`: {error}", run.path)))?;
+    Err(Failure::new(wrong))
 }
 
 /// Takes up a run, unless something speaks against it; then nothing of it is touched.
@@ -313,7 +345,7 @@ fn go_on(
     let now = resume::Now {
         plan_digest: &dump::plan_digest(&admitted.document),
         plan: &admitted.bytes,
-        gates: &dump::gates_fingerprint(&admitted.document),
+        gates: &frozen::fingerprint(&dump::gates_fingerprint(&admitted.document), about.frozen.as_ref()),
         params: &admitted.params,
     };
     let reasons = resume::refusals(&about, &before, &now);
@@ -326,10 +358,11 @@ fn go_on(
     for event in &log.events {
         history.apply(event).map_err(|mismatch| Failure::new(mismatch.message))?;
     }
-    let sets = resume::live_sets(&history);
+    let mut sets = resume::live_sets(&history);
+    sets.extend(&about.frozen);
     let store = Store::new(run.clone(), arguments.files_limit, sets.iter().copied());
-    let missing = resume::missing(&store, &history);
-    if let Some(missing) = missing.first() {
+    let missing = sets.iter().find_map(|set| store.missing(set));
+    if let Some(missing) = missing {
         return Err(Failure::new(format!("`{}` is not gone on with: {missing}", run.name)));
     }
     let shared = lock.share().map_err(|error| Failure::new(format!("cannot keep the lock: {error}")))?;
@@ -383,11 +416,14 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
     };
     let requests = Requests::new(&run);
     let pending = requests.pending();
+    let frozen = about.frozen.as_ref().map(|set| Frozen::new(&run, &admitted.pack, set)).transpose();
+    let frozen = frozen.map_err(Failure::new)?;
     let people = match arguments.format {
         Format::Json => None,
         Format::Text => Some(Arc::new(Mutex::new(people(&run, &admitted.mask, detail)))),
     };
-    let files = Arc::new(RunFiles::new(run.clone(), store, Arc::clone(&admitted.mask), people.clone()));
+    let files =
+        Arc::new(RunFiles::new(run.clone(), store, frozen, Arc::clone(&admitted.mask), people.clone()));
     let reporter = match &people {
         Some(people) => Shown::People(Arc::clone(people)),
         None => Shown::Events(Arc::clone(&admitted.mask)),
@@ -421,7 +457,7 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
     let outcome = exec::run(admitted.plan.clone(), options, ports, past);
     let outcome = outcome.map_err(|error| Failure::new(error.to_string()))?;
     if outcome.log_failed.is_none() {
-        clean_up(&run, files.store(), &outcome.history);
+        clean_up(&run, files.store(), &about, &outcome.history);
     }
     let code = exit(&outcome);
     if let Some(people) = people {
@@ -451,8 +487,10 @@ fn jobs(arguments: &Arguments) -> usize {
 }
 
 /// Removes what can be made again, and what no row stands for.
-fn clean_up(run: &RunDir, store: &Store, history: &History) {
-    let cleared = staging::Staging::clear(run).and_then(|()| store.keep_only(&resume::live_sets(history)));
+fn clean_up(run: &RunDir, store: &Store, about: &About, history: &History) {
+    let mut keep = resume::live_sets(history);
+    keep.extend(&about.frozen);
+    let cleared = staging::Staging::clear(run).and_then(|()| store.keep_only(&keep));
     if let Err(error) = cleared {
         // A resume does it again.
         say(&format!("plan: {error}\n"));

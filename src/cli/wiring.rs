@@ -22,6 +22,7 @@ use crate::source::Text;
 use crate::store::capture::Store;
 use crate::store::confine::{Refused, Root};
 use crate::store::control::{self, Pending, Requests, Told};
+use crate::store::frozen::Frozen;
 use crate::store::inputs::Inputs;
 use crate::store::log::{self, Writer};
 use crate::store::mask::Mask;
@@ -101,6 +102,7 @@ pub(super) struct RunFiles {
     store: Store,
     inputs: Inputs,
     staging: staging::Staging,
+    frozen: Option<Frozen>,
     logs: OnceLock<()>,
     mask: Arc<Mask>,
     /// Who is shown a report to `stdout`; standard error where nobody else is.
@@ -112,11 +114,12 @@ impl RunFiles {
     pub(super) fn new(
         run: RunDir,
         store: Store,
+        frozen: Option<Frozen>,
         mask: Arc<Mask>,
         people: Option<Arc<std::sync::Mutex<People>>>,
     ) -> Self {
         let (inputs, staging) = (Inputs::new(&run), staging::Staging::new(&run));
-        Self { run, store, inputs, staging, logs: OnceLock::new(), mask, people }
+        Self { run, store, inputs, staging, frozen, logs: OnceLock::new(), mask, people }
     }
 
     fn make_logs(&self) {
@@ -208,6 +211,10 @@ impl Files for RunFiles {
             None => rendered.lines().for_each(|line| say(&format!("{}\n", text::clean(line)))),
         }
         Ok(())
+    }
+
+    fn restore(&self) -> Result<Vec<Text>, String> {
+        self.frozen.as_ref().map_or_else(|| Ok(Vec::new()), Frozen::restore)
     }
 
     fn verification(&self, name: &str) -> AttemptPaths {

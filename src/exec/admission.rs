@@ -19,6 +19,8 @@ pub static CODES: &[&Code] = &[
     &TIMEOUT_OVER_CEILING,
     &NOTHING_BUT_RESERVE,
     &NO_SHELL,
+    &CANNOT_FREEZE,
+    &FROZEN_NOTHING,
 ];
 
 static NOT_YET: Code = Code {
@@ -78,6 +80,22 @@ static NO_SHELL: Code = Code {
               machine does not have it.",
 };
 
+static CANNOT_FREEZE: Code = Code {
+    id: "plan::run::cannot_freeze",
+    severity: Severity::Error,
+    summary: "A frozen file that cannot be stored",
+    explain: "What `frozen` names is stored when a run is admitted, and restored from there. Only regular files \
+              below the plan's directory can be; a symbolic link among them would protect nothing.",
+};
+
+static FROZEN_NOTHING: Code = Code {
+    id: "plan::run::frozen_nothing",
+    severity: Severity::Warning,
+    summary: "A glob that freezes nothing",
+    explain: "No file below the plan's directory matches the glob, so that it protects nothing. `*` and `?` stay \
+              within one directory; `**` crosses any number of them.",
+};
+
 /// What the operator asked for on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Operator {
@@ -102,6 +120,9 @@ pub struct Machine {
     pub harnesses: Vec<Text>,
     /// The shells that do not.
     pub missing_shells: Vec<Shell>,
+    /// How many files each glob in `frozen` matches, or what keeps them from being stored. Empty where that is
+    /// no question any more.
+    pub frozen: Vec<Result<usize, String>>,
 }
 
 /// Looks at everything that could refuse the run. An error among the findings does; otherwise the event says
@@ -115,6 +136,7 @@ pub fn admit(plan: &ValidPlan, operator: &Operator, machine: &Machine) -> (PlanA
     long_timeouts(plan, ceilings, &mut found);
     nothing_but_reserve(plan, ceilings, &mut found);
     shells(plan, machine, &mut found);
+    frozen(plan, machine, &mut found);
     harnesses(plan, operator, machine, &mut found);
     let admitted = PlanAdmitted {
         tasks: plan.tasks.len() as u64,
@@ -174,10 +196,6 @@ static REFUSED: &[NotYet] = &[
             WorkspaceKind::Git => vec![(plan.span, plan.name.clone())],
             WorkspaceKind::Direct => Vec::new(),
         },
-    },
-    NotYet {
-        what: "`frozen`",
-        places: |plan| plan.header.frozen.iter().map(|glob| (glob.span, glob.value.clone())).collect(),
     },
     NotYet {
         what: "`resolve`",
@@ -246,6 +264,24 @@ fn agents(plan: &Plan) -> impl Iterator<Item = (Span, &Text, &Agent)> {
         }
         found
     })
+}
+
+fn frozen(plan: &Plan, machine: &Machine, found: &mut Diagnostics) {
+    for (glob, matched) in plan.header.frozen.iter().zip(&machine.frozen) {
+        match matched {
+            Ok(0) => found.push(
+                FROZEN_NOTHING
+                    .at(glob.span, format!("`{}` matches no file", glob.value))
+                    .label("freezes nothing"),
+            ),
+            Ok(_) => {}
+            Err(why) => found.push(
+                CANNOT_FREEZE
+                    .at(glob.span, format!("`{}` cannot be frozen: {why}", glob.value))
+                    .label("has to be stored before anything runs"),
+            ),
+        }
+    }
 }
 
 fn no_ceiling(plan: &Plan, ceilings: Ceilings, found: &mut Diagnostics) {

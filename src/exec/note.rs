@@ -67,6 +67,11 @@ pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
+/// A frozen file was changed, and is as it was again.
+pub(crate) fn restored(path: &str, when: &str) -> Text {
+    compact_str::format_compact!("`{path}` is frozen and was changed {when}: restored")
+}
+
 /// A size as the command line writes it: `64KiB`.
 pub(crate) fn bytes(count: u64) -> String {
     let mut size = count;

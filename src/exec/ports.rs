@@ -179,6 +179,14 @@ pub trait Files: Send + Sync {
     /// If it cannot be written: why, as one clause.
     fn report(&self, attempt: u32, to: &str, text: &str) -> Result<(), String>;
 
+    /// Puts back the frozen files that were changed, and names them (EXECUTION §8). Nothing where none is.
+    ///
+    /// # Errors
+    /// What could not be put back, as one clause.
+    fn restore(&self) -> Result<Vec<Text>, String> {
+        Ok(Vec::new())
+    }
+
     /// The paths of a verifier's streams and result, by a name of its own. Creates nothing.
     fn verification(&self, name: &str) -> AttemptPaths;
 }

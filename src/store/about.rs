@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Error, RunDir};
-use crate::event::Ceilings;
+use crate::event::{Ceilings, FileSet};
 use crate::source::Text;
 
 /// The version of this document.
@@ -31,8 +31,11 @@ pub struct About {
     pub plan_digest: Text,
     /// The digest of `plan.json`.
     pub plan_json: Text,
-    /// The fingerprint of the gates.
+    /// The fingerprint of the gates, frozen files included.
     pub gates: Text,
+    /// The frozen files.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub frozen: Option<FileSet>,
     /// The parameters that the operator gave.
     pub params: Map<String, Value>,
     /// The ceilings that the operator gave.

@@ -45,6 +45,16 @@ struct Manifest {
     files: Vec<Entry>,
 }
 
+impl Manifest {
+    /// The set that it is of, and its text.
+    fn set(&self) -> (FileSet, Vec<u8>) {
+        let text = serde_json::to_vec(self).expect("every field can be written");
+        let manifest = blake3::hash(&text).to_hex().as_str().into();
+        let paths = self.files.iter().map(|entry| entry.path.clone()).collect();
+        (FileSet { manifest, paths, bytes: self.files.iter().map(|entry| entry.bytes).sum() }, text)
+    }
+}
+
 /// The captured files of one run.
 #[derive(Debug)]
 pub struct Store {
@@ -124,6 +134,25 @@ impl Store {
             files.push((path, root.file(path).map_err(|refused| format!("`{path}` {refused}"))?));
         }
         self.publish(files)
+    }
+
+    /// What [`Store::capture_all`] would come to, without keeping anything.
+    ///
+    /// # Errors
+    /// The first path that is not there, as one clause.
+    pub fn foresee(root: &Utf8Path, paths: &[Text]) -> Result<FileSet, String> {
+        let root = Root::open(root).map_err(|error| format!("the workspace cannot be read: {error}"))?;
+        let mut files = Vec::with_capacity(paths.len());
+        for path in paths {
+            let mut file = root.file(path).map_err(|refused| format!("`{path}` {refused}"))?;
+            let mut hasher = blake3::Hasher::new();
+            let read =
+                io::copy(&mut file, &mut hasher).and_then(|bytes| Ok((bytes, file.metadata()?.mode())));
+            let (bytes, mode) = read.map_err(|error| format!("`{path}` cannot be read: {error}"))?;
+            let digest = hasher.finalize().to_hex().as_str().into();
+            files.push(Entry { path: path.clone(), digest, bytes, mode: mode & 0o7777 });
+        }
+        Ok(Manifest { files }.set().0)
     }
 
     /// Takes those of `paths` that differ from `before`, whole or not at all. None where none does.
@@ -206,9 +235,8 @@ impl Store {
     /// Gives what was made its names: content, then the manifest.
     fn name(&self, made: &[Made]) -> Result<FileSet, String> {
         let manifest = Manifest { files: made.iter().map(|made| made.entry.clone()).collect() };
-        let text = serde_json::to_vec(&manifest).expect("every field can be written");
-        let digest: Text = blake3::hash(&text).to_hex().as_str().into();
-        let bytes = made.iter().map(|made| made.entry.bytes).sum();
+        let (set, text) = manifest.set();
+        let (digest, bytes) = (set.manifest.clone(), set.bytes);
         let mut charged = self.charged();
         let new = !charged.sets.contains(&digest);
         if new && charged.bytes + bytes > self.limit {
@@ -244,8 +272,7 @@ impl Store {
             charged.sets.insert(digest.clone());
         }
         drop(charged);
-        let paths = manifest.files.into_iter().map(|entry| entry.path).collect();
-        Ok(FileSet { manifest: digest, paths, bytes })
+        Ok(set)
     }
 
     fn charged(&self) -> std::sync::MutexGuard<'_, Charged> {

@@ -6,6 +6,7 @@ pub mod about;
 pub mod capture;
 pub mod confine;
 pub mod control;
+pub mod frozen;
 pub mod inputs;
 pub mod lock;
 pub mod log;

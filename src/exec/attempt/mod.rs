@@ -216,7 +216,15 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
     context.clock.hold(false);
     let detail = last_words(ended, &paths, sizes.stderr, stop.as_ref());
     let left = Left { ended, collected, detail, stop, before };
-    let report = settle(context, &job, report, left).await;
+    let mut report = settle(context, &job, report, left).await;
+    match context.files.restore() {
+        Ok(changed) => {
+            let warnings = changed.iter().map(|path| note::restored(path, "while it ran").to_string());
+            report.warnings.extend(warnings);
+        }
+        // Before anything else runs it is tried again.
+        Err(problem) => report.warnings.push(problem),
+    }
     if real {
         context.clock.busy(false);
     }

@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::environment::{Places, argv, variables, withheld};
 use super::watch::{Sizes, watch};
-use super::{Context, Job, Orders, capture};
+use super::{Context, Job, Orders, capture, note};
 use crate::event::FileSet;
 use crate::exec::ports::{AttemptPaths, Fingerprints, How, Start};
 use crate::ir::{DoneWhen, kind::Run};
@@ -34,6 +34,7 @@ pub(super) fn prepare(context: &Context, job: &Job, paths: &AttemptPaths) -> Res
     let inputs = context.files.inputs(&job.inputs.json);
     let inputs = inputs.map_err(|error| format!("its inputs cannot be written: {error}"))?;
     let staging = context.files.stage(&job.inputs.staged)?;
+    let restored = context.files.restore()?;
     let root = context.workspace.root();
     let cwd = match &task.cwd {
         Some(cwd) => working_directory(root, &cwd.value)?,
@@ -59,7 +60,9 @@ pub(super) fn prepare(context: &Context, job: &Job, paths: &AttemptPaths) -> Res
         token: job.token.clone(),
         within: None,
     };
-    Ok(Prepared { start, before: Arc::new(before), warnings: staging.warnings })
+    let mut warnings = staging.warnings;
+    warnings.extend(restored.iter().map(|path| note::restored(path, "before it ran")));
+    Ok(Prepared { start, before: Arc::new(before), warnings })
 }
 
 /// The directory `written`, which is in the workspace, symbolic links included.

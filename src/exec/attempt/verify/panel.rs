@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::{Interrupted, Subject, Verdict, judge, set};
 use crate::event::VerifierMode;
+use crate::exec::attempt::note::restored;
 use crate::exec::attempt::{Context, Orders};
 use crate::exec::ports::Verifiers;
 use crate::ir;
@@ -58,6 +59,16 @@ pub(in crate::exec) async fn sit(
     let mut verdicts: Vec<Option<Result<Verdict, Interrupted>>> = checks.iter().map(|_| None).collect();
     let mut sitting = JoinSet::new();
     for (at, (check, mut orders)) in checks.into_iter().enumerate() {
+        match context.files.restore() {
+            Ok(changed) => {
+                changed.iter().for_each(|path| say(Spoken::Warning(restored(path, "before it was checked"))));
+            }
+            Err(why) => {
+                let verdict = Verdict::failing(&check, Text::default(), VerifierMode::Error, &why);
+                sitting.spawn(std::future::ready((at, Ok(verdict))));
+                continue;
+            }
+        }
         let (scene, work, verifiers): (_, _, Arc<dyn Verifiers>) =
             (Arc::clone(&scene), work.clone(), Arc::clone(&context.verifiers));
         sitting.spawn(async move { (at, judge(&scene, &verifiers, &check, work, &mut orders).await) });
