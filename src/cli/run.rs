@@ -326,7 +326,7 @@ fn freeze(run: &RunDir, admitted: &Admitted, frozen: &FileSet) -> Result<(), Fai
         Err(why) => format!("a frozen file cannot be stored: {why}"),
     };
     // Nothing has happened in it, and nothing can.
-    std::fs::remove_dir_all(&run.path)
+    fs::remove_dir_all(&run.path)
         .map_err(|error| Failure::new(format!("{wrong}; cannot remove `{}`: {error}", run.path)))?;
     Err(Failure::new(wrong))
 }
