@@ -10,6 +10,7 @@ use super::state::{Opened, StateArguments};
 use super::{Answer, Exit, Failure};
 use crate::event::{Body, Event};
 use crate::history::{State, split_name};
+use crate::store::lock;
 use crate::store::mask::Mask;
 use crate::store::{LATEST, RunDir, StateDir};
 
@@ -165,6 +166,12 @@ impl Stream {
 fn follow(state: &StateDir, mut opened: Opened, task: &str) -> Result<(), Failure> {
     let mut growing: Vec<Growing> = Vec::new();
     let first = attempts(&opened.log.events, task).last().map_or(0, |&(_, attempt)| attempt);
+    // Read anew when it has grown, or nobody writes to it any more.
+    let look = |run: &RunDir| -> Result<_, Failure> {
+        let length = run.log().metadata().map_or(0, |metadata| metadata.len());
+        Ok((length, lock::is_held(run)?))
+    };
+    let mut seen = None;
     loop {
         for (_, attempt) in attempts(&opened.log.events, task) {
             if attempt >= first && !growing.iter().any(|known| known.attempt == attempt) {
@@ -183,6 +190,10 @@ fn follow(state: &StateDir, mut opened: Opened, task: &str) -> Result<(), Failur
             return Ok(());
         }
         std::thread::sleep(EVERY);
-        opened = Opened::new(state, &opened.run.name)?;
+        let now = Some(look(&opened.run)?);
+        if now != seen {
+            opened = Opened::new(state, &opened.run.name)?;
+            seen = now;
+        }
     }
 }

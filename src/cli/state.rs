@@ -93,9 +93,16 @@ impl Opened {
         status::state(&self.history, self.held)
     }
 
-    /// The status document.
+    /// The status document. The time of a run that goes on does not stand still between its events.
     pub(super) fn document(&self) -> status::Document {
-        status::document(&self.history, self.held, &|raw: &Raw| self.mask.json(raw))
+        let show = |raw: &Raw| self.mask.json(raw);
+        let mut document = status::document(&self.history, self.held, &show);
+        if self.state() == State::Running {
+            let written = self.run.log().metadata().and_then(|metadata| metadata.modified());
+            let since = written.ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
+            document.elapsed_s = (u128::from(self.history.elapsed().0) + since.as_millis()) as f64 / 1000.0;
+        }
+        document
     }
 }
 

@@ -243,6 +243,22 @@ impl Lexer<'_> {
         }
     }
 
+    /// Before a word within a line that ends at `end`, in a text whose brackets do not balance: `name =` never
+    /// stands in a list, so that the list was left open, and what separates the two is outside it.
+    pub(super) fn recover_before_field(&mut self, end: usize) {
+        let Some(top) = self.frames.last() else { return };
+        if top.kind != kind::OPEN_LIST || self.hole.is_some() || !self.is_assigned(end) {
+            return;
+        }
+        let keep = top.brace as usize;
+        let comma = self.kinds.pop_if(|last| *last == kind::COMMA).and_then(|_| self.places.pop());
+        self.leave_open(keep);
+        match comma {
+            Some((start, end)) => self.push(kind::COMMA, start as usize, end as usize),
+            None => self.push_break(),
+        }
+    }
+
     /// Before a `}` that begins its line: a block opened further in was left open.
     fn recover_before_brace(&mut self, column: u32) {
         while let [.., outer, top] = self.frames[..]

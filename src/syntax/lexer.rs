@@ -266,7 +266,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Adds a line break that separates.
-    fn push_break(&mut self) {
+    pub(super) fn push_break(&mut self) {
         if self.frames.len() <= NESTING_LIMIT {
             let (_, end) = self.places.last().copied().unwrap_or_default();
             self.kinds.push(kind::BREAK);
@@ -383,6 +383,8 @@ impl<'a> Lexer<'a> {
             if self.kinds.last() == Some(&kind::ASSIGN) && self.begins_member(start, end) {
                 self.push_break();
             }
+        } else if self.recovering {
+            self.recover_before_field(end);
         }
         self.push(word_kind(word), start, end);
     }

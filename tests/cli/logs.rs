@@ -39,6 +39,9 @@ fn a_live_task_is_followed_to_its_end() {
         (status["state"].as_str(), status["tasks"]["a"]["status"].as_str()),
         (Some("running"), Some("running"))
     );
+    // Nothing is logged meanwhile, and time goes on.
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    assert!(pack.status()["elapsed_s"].as_f64() >= status["elapsed_s"].as_f64().map(|before| before + 0.03));
     let follow = pack.command(&["logs", "latest", "a", "--follow"]).stdout(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(150));
     pack.write("go", "");

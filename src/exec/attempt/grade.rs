@@ -5,6 +5,7 @@
 use super::collect::Found;
 use super::json::{self, Json, Object};
 use crate::event::Grade;
+use crate::exec::decimal::Decimal;
 use crate::exec::note;
 use crate::exec::ports::How;
 use crate::exec::route;
@@ -144,10 +145,11 @@ fn reaches(object: &Object, threshold: f64, direction: Direction) -> Result<Resu
         Some(other) => return Err(format!("`score` has to be a number, and is {}", other.describe())),
         None => return Err("the result lacks `score`, which the threshold is for".to_owned()),
     };
-    let score: f64 = digits.parse().map_err(|_| format!("`score` is no number: {digits}"))?;
+    let number = |text: &str| Decimal::parse(text).ok_or_else(|| format!("`score` is no number: {text}"));
+    let order = number(digits)?.cmp(&number(&threshold.to_string())?);
     Ok(match direction {
-        Direction::Higher if score >= threshold => Ok(()),
-        Direction::Lower if score <= threshold => Ok(()),
+        Direction::Higher if order.is_ge() => Ok(()),
+        Direction::Lower if order.is_le() => Ok(()),
         Direction::Higher => Err(format!("`score` {digits} is under the threshold {threshold}")),
         Direction::Lower => Err(format!("`score` {digits} is over the threshold {threshold}")),
     })
@@ -267,6 +269,12 @@ mod tests {
                 &low,
                 r#"{"score":0.91}"#,
                 r#"Fail `score` 0.91 is over the threshold 0.9 {"score":0.91,"pass":false}"#,
+            ),
+            // Digit for digit: as a floating-point number, this score is the threshold.
+            (
+                &low,
+                r#"{"score":0.90000000000000000001}"#,
+                r#"Fail `score` 0.90000000000000000001 is over the threshold 0.9 {"score":0.90000000000000000001,"pass":false}"#,
             ),
             (&none, "{}", r#"Pass - {"pass":true}"#),
             (
