@@ -17,6 +17,7 @@ extern crate alloc;
 
 pub mod source;
 pub mod glob;
+pub mod template;
 pub mod diag;
 pub mod reference;
 pub mod ir;

@@ -13,6 +13,7 @@ use plan::validate::rules::RULES;
 fn found(text: &str) -> (BTreeSet<&'static str>, String) {
     let mut pack = Pack::in_memory();
     pack.set("page.md", "{{ audit }}\n");
+    pack.set("broken.md", "{% if audit %}\n");
     pack.set("example.plan", text);
     let compiled = compile(&mut pack, Utf8Path::new("example.plan"), &Bindings::check());
     let look = Look { colour: false, width: None };

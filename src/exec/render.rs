@@ -4,13 +4,13 @@
 //! goes is the business of `attempt/report.rs` and of the ports.
 
 use indexmap::IndexMap;
-use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use minijinja::{Error, ErrorKind, Value};
 use serde_json::value::RawValue;
 
 use super::decimal::Decimal;
 use super::json;
 use crate::ir::kind::Report;
+use crate::template;
 
 /// How much work one rendering may do, in the library's units: an instruction, or 64 bytes. It bounds the
 /// time and, at 640 MB, the memory that a template which never ends can take.
@@ -21,12 +21,7 @@ const FUEL: u64 = 10_000_000;
 /// # Errors
 /// What is wrong, as one clause that names the template's line, and a missing name where that is it.
 pub(super) fn render(report: &Report, inputs: &RawValue) -> Result<String, String> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    let mut syntax = SyntaxConfig::builder();
-    syntax.keep_trailing_newline(true);
-    environment.set_syntax(syntax.build().expect("the usual delimiters tell apart"));
-    environment.set_debug(true);
+    let mut environment = template::environment();
     environment.set_fuel(Some(FUEL));
     // What is written decides how values are escaped: `.html` and `.xml` as markup, `.json` as JSON.
     let rendered = environment.render_named_str(&report.to.value, &report.text, value(inputs));

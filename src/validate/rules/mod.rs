@@ -33,6 +33,8 @@ mod over_not_a_list;
 mod over_undeclared_field;
 mod pipe_under_sh;
 mod report_result;
+mod report_template;
+mod report_to;
 mod required_behind_advisory;
 mod result_in_epilogue;
 mod revise_between;
@@ -88,6 +90,8 @@ pub static RULES: &[&Rule] = &[
     &score_missing::RULE,
     &top_k_no_candidates::RULE,
     &report_result::RULE,
+    &report_template::RULE,
+    &report_to::RULE,
     &files_overlap::RULE,
     &files_of_instances::RULE,
     &done_when::RULE,
