@@ -133,6 +133,8 @@ bodies! {
     "plan_admitted" PlanAdmitted,
     /// A fan-out has its instances.
     "instances_named" InstancesNamed,
+    /// A result of another run was looked at: it is taken over, or why it is not.
+    "reuse_decided" ReuseDecided,
     /// An attempt is about to start.
     "attempt_started" AttemptStarted,
     /// An attempt ended, was graded, and its files and promises were looked at.
@@ -398,6 +400,23 @@ pub struct InstancesNamed {
     pub keys: Vec<Text>,
 }
 
+/// `reuse_decided`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ReuseDecided {
+    /// The task, `task[element]` for an instance.
+    #[schemars(with = "String")]
+    pub task: Text,
+    /// The run whose result was looked at.
+    #[schemars(with = "String")]
+    pub run: Text,
+    /// Whether its result is taken over.
+    pub taken: bool,
+    /// Why it is not: one clause.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
+    pub why: Option<Text>,
+}
+
 /// `attempt_started`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptStarted {
@@ -475,9 +494,28 @@ pub struct AttemptEnded {
     /// Whether it passed without running (`done_when`).
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub done_already: bool,
+    /// The run whose result was taken over, instead of running (`--reuse`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
+    pub reused: Option<Text>,
+    /// The files that its command names, where it left them as it found them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub reads: Vec<NamedFile>,
     /// Why we ended it, where we did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended_by: Option<EndedBy>,
+}
+
+/// A file that a command names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NamedFile {
+    /// As the command names it: relative to where it ran, or below `$PLAN_PACK`.
+    #[schemars(with = "String")]
+    pub path: Text,
+    /// What tells its content apart; none where no such file was there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
+    pub digest: Option<Text>,
 }
 
 /// Why we ended an attempt.
@@ -499,6 +537,12 @@ pub enum EndedBy {
 }
 
 impl AttemptEnded {
+    /// Whether it came out so without running: found done already, or taken over from another run.
+    #[must_use]
+    pub const fn did_not_run(&self) -> bool {
+        self.done_already || self.reused.is_some()
+    }
+
     /// The files that a task keeps which settled so on this attempt (EXECUTION §7).
     #[must_use]
     pub fn files_of(&self, status: Status) -> Option<&FileSet> {

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::event::{
     AttemptEnded, Blocked, Body, Ceilings, Event, FileSet, GateAnswered, GateAsked, Grade, Halted, Raw,
-    RunEnded, Status, VerifierEnded, Warning,
+    ReuseDecided, RunEnded, Status, VerifierEnded, Warning,
 };
 use crate::ir::{Millis, Usd, dump};
 use crate::source::Text;
@@ -123,6 +123,10 @@ pub struct Row {
     /// Whether an attempt of it really ran, in whatever sitting or round: one that found the task done
     /// already did not (LANGUAGE §11).
     pub ran: bool,
+    /// What was decided about the result of another run.
+    pub reuse: Option<ReuseDecided>,
+    /// Whether the operator wants it to run, whatever other runs say (`--from`).
+    pub afresh: bool,
     /// The instances of a mapped task, in the list's order, once they are named.
     pub instances: Option<IndexMap<Text, Row>>,
     /// Earlier rounds, oldest first.
@@ -219,6 +223,12 @@ impl Row {
         self.verifiers.values().filter(|verdict| verdict.rejects())
     }
 
+    /// Whether the result of another run is being taken over, or is about to be.
+    #[must_use]
+    pub fn takes_over(&self) -> bool {
+        self.reuse.as_ref().is_some_and(|decided| decided.taken) && self.last.is_none() && self.round == 1
+    }
+
     fn start_round(&mut self, round: u32) {
         let name = std::mem::take(&mut self.name);
         let mut rounds = std::mem::take(&mut self.rounds);
@@ -253,12 +263,13 @@ impl Row {
     /// Pending again, as if it had never been, but for having run.
     fn start_over(&mut self) {
         let ran = self.ran || self.instances.iter().flat_map(IndexMap::values).any(|row| row.ran);
-        *self = Self { ran, ..Self::new(std::mem::take(&mut self.name)) };
+        *self = Self { ran, afresh: self.afresh, ..Self::new(std::mem::take(&mut self.name)) };
     }
 
     fn cut(&mut self) {
         self.retrying = false;
-        if self.running.take().is_some() {
+        // What was not taken over to the end has not run.
+        if self.running.take().is_some() && !self.takes_over() {
             self.cut_off = true;
             self.ran = true;
         }
@@ -424,13 +435,15 @@ impl History {
             Body::InstancesNamed(body) => {
                 let whole = self.row_mut(&body.task)?;
                 let (round, first_round, repair) = (whole.round, whole.first_round, whole.repair);
-                let row = |key: &Text| Row { round, first_round, repair, ..Row::new(key.clone()) };
+                let afresh = whole.afresh;
+                let row = |key: &Text| Row { round, first_round, repair, afresh, ..Row::new(key.clone()) };
                 whole.instances = Some(body.keys.iter().map(|key| (key.clone(), row(key))).collect());
             }
+            Body::ReuseDecided(body) => self.row_mut(&body.task)?.reuse = Some(body.clone()),
             Body::AttemptStarted(body) => {
-                self.steps += 1;
                 self.last_attempt = body.attempt;
                 let row = self.row_mut(&body.task)?;
+                let runs = !row.takes_over();
                 row.running = Some(body.attempt);
                 row.retrying = false;
                 row.ended = false;
@@ -439,6 +452,7 @@ impl History {
                 row.answered = None;
                 row.round = body.round;
                 row.verifiers.clear();
+                self.steps += u64::from(runs);
             }
             Body::AttemptEnded(body) => {
                 self.spent = self.spent.plus(body.cost_usd);
@@ -446,21 +460,26 @@ impl History {
                     self.steps = self.steps.saturating_sub(1);
                 }
                 let row = self.row_mut(&body.task)?;
+                let takes_over = row.takes_over();
                 row.running = None;
-                row.ran |= !body.done_already;
                 if body.grade == Grade::Interrupted {
-                    row.cut_off = true;
+                    row.ran |= !takes_over;
+                    row.cut_off = !takes_over;
                 } else {
+                    row.ran |= !body.did_not_run();
                     row.ended = true;
-                    row.attempts += u32::from(!body.done_already);
+                    row.attempts += u32::from(!body.did_not_run());
                     row.cost = row.cost.plus(body.cost_usd);
                     row.last = Some(Arc::new(body.clone()));
+                    // It was to be taken over, which failed, so that it ran after all.
+                    self.steps += u64::from(takes_over && !body.did_not_run());
                 }
             }
             Body::VerifierEnded(body) => match &body.task {
                 Some(task) => {
                     let row = self.row_mut(task)?;
-                    row.not_done |= body.rejects() && row.last.as_ref().is_some_and(|last| last.done_already);
+                    row.not_done |=
+                        body.rejects() && row.last.as_ref().is_some_and(|last| last.did_not_run());
                     row.verifiers.insert(body.verifier.clone(), body.clone());
                 }
                 None => {
@@ -543,7 +562,9 @@ impl History {
                 }
                 self.rows.iter_mut().for_each(Row::cut);
                 for task in &body.again {
-                    self.row_mut(task)?.start_over();
+                    let row = self.row_mut(task)?;
+                    row.afresh |= body.from.is_some();
+                    row.start_over();
                     if let (task, Some(_)) = split_name(task) {
                         // Its fold is open again, and what else settled below it stays.
                         self.row_mut(task)?.settled = None;

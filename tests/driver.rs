@@ -85,6 +85,7 @@ impl Bench {
             kill_on_failure: false,
             log_limit: self.log_limit,
             from: None,
+            reuse: None,
         };
         let mut log = Memory::new(past.clone(), self.most);
         log.asked.clone_from(&self.asked);

@@ -160,6 +160,7 @@ impl Sitting<'_> {
             kill_on_failure: case.kill_on_failure,
             log_limit: 1 << 30,
             from: None,
+            reuse: None,
         };
         let log = Memory::new(past.clone(), most);
         let events = Arc::clone(&log.events);

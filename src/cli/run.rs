@@ -14,6 +14,7 @@ use crate::compile::{Bindings, Compiled};
 use crate::event::{Ceilings, Event, FileSet, PlanAdmitted};
 use crate::exec::admission::{self, Machine, Operator};
 use crate::exec::ports::Ports;
+use crate::exec::reuse::{Common, Past};
 use crate::exec::{self, Outcome, RunOptions};
 use crate::history::History;
 use crate::ir::{Millis, Shell, Usd, dump};
@@ -46,6 +47,7 @@ use crate::workspace::Direct;
     plan run --plan audit.plan --param severity=low --jobs 4 --max-time 10m\n  \
     plan run --resume                  the newest run, after a crash or a stop\n  \
     plan run --resume --from triage    once more from one task on\n  \
+    plan run --plan audit.plan --reuse latest    after a change, what still holds is taken over\n  \
     plan run --plan audit.plan --dry-run"
 )]
 pub(super) struct Arguments {
@@ -85,6 +87,10 @@ pub(super) struct Arguments {
     /// With --resume: run this task once more, and all that follows it
     #[arg(long, value_name = "TASK")]
     from: Option<String>,
+    /// Take over from a run what still holds: tasks that passed there, and whose definition, files and
+    /// dependencies' results are what they were. Everything else runs
+    #[arg(long, value_name = "RUN", conflicts_with = "resume")]
+    reuse: Option<String>,
     /// Check everything, print what would run, and stop
     #[arg(long, conflicts_with = "resume")]
     dry_run: bool,
@@ -147,6 +153,13 @@ struct Sitting {
     store: Store,
     past: Vec<Event>,
     admission: PlanAdmitted,
+    reused: Option<Reused>,
+}
+
+/// A run whose results are taken over where they hold.
+struct Reused {
+    run: RunDir,
+    past: Arc<Past>,
 }
 
 /// Runs the plan.
@@ -160,12 +173,13 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     match &arguments.resume {
         None => {
             let plan = arguments.plan.as_deref().expect("the command line requires it");
+            let other = arguments.reuse.as_deref().map(|wanted| other_run(&state, wanted)).transpose()?;
             let Some(admitted) = admit(arguments, plan, &About::default())? else { return Ok(Exit::Refused) };
             if arguments.dry_run {
                 print(dry_run(&admitted))?;
                 return Ok(Exit::Good);
             }
-            let sitting = begin(arguments, &state, &admitted)?;
+            let sitting = begin(arguments, &state, &admitted, other)?;
             drive(arguments, &admitted, sitting)
         }
         Some(wanted) => {
@@ -175,7 +189,15 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
             let (about, digest) = About::read(&run)?;
             let plan = arguments.plan.clone().unwrap_or_else(|| about.plan_file.clone().into());
             let Some(admitted) = admit(arguments, &plan, &about)? else { return Ok(Exit::Refused) };
-            let sitting = go_on(arguments, &admitted, run, about, &digest, lock)?;
+            let mut sitting = go_on(arguments, &admitted, run, about, &digest, lock)?;
+            if let Some(name) = &sitting.about.reuse {
+                match Opened::new(&state, name).and_then(|other| reused(other, &admitted, &sitting.about)) {
+                    Ok(reused) => sitting.reused = Some(reused),
+                    Err(failure) => {
+                        say(&format!("plan: nothing more is taken over from `{name}`: {failure}\n"));
+                    }
+                }
+            }
             drive(arguments, &admitted, sitting)
         }
     }
@@ -278,8 +300,38 @@ fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
     path.canonicalize_utf8().map_err(|error| Failure::new(format!("cannot use `{path}`: {error}")))
 }
 
+/// The run that `--reuse` means.
+fn other_run(state: &StateDir, wanted: &str) -> Result<Opened, Failure> {
+    let other = Opened::new(state, wanted)?;
+    if other.held {
+        return Err(Failure::new(format!(
+            "`{}` is still running: nothing can be taken over yet",
+            other.run.name
+        )));
+    }
+    Ok(other)
+}
+
+/// A run, held against the plan that is admitted and what its run was launched with.
+fn reused(other: Opened, admitted: &Admitted, about: &About) -> Result<Reused, Failure> {
+    let Opened { run, about: then, plan, history, .. } = other;
+    let beside = || Utf8Path::new(&then.plan_file).parent().map(Utf8Path::to_owned);
+    let workspace = then.workspace.as_ref().map(Utf8PathBuf::from).or_else(beside);
+    let common = Common {
+        workspace: workspace.as_ref() == Some(&admitted.workspace),
+        frozen: then.frozen == about.frozen,
+    };
+    let past = Arc::new(Past::new(history, &plan, &admitted.document, common));
+    Ok(Reused { run: RunDir { path: absolute(&run.path)?, ..run }, past })
+}
+
 /// Makes a run.
-fn begin(arguments: &Arguments, state: &StateDir, admitted: &Admitted) -> Result<Sitting, Failure> {
+fn begin(
+    arguments: &Arguments,
+    state: &StateDir,
+    admitted: &Admitted,
+    other: Option<Opened>,
+) -> Result<Sitting, Failure> {
     let frozen = match &admitted.frozen[..] {
         [] => None,
         paths => Some(Store::foresee(&admitted.pack, paths).map_err(Failure::new)?),
@@ -293,6 +345,7 @@ fn begin(arguments: &Arguments, state: &StateDir, admitted: &Admitted) -> Result
         gates: frozen::fingerprint(&dump::gates_fingerprint(&admitted.document), frozen.as_ref()),
         frozen,
         params: admitted.params.clone(),
+        reuse: other.as_ref().map(|other| other.run.name.clone()),
         ceilings: Ceilings {
             usd: arguments.max_cost,
             time_ms: arguments.max_time,
@@ -314,7 +367,8 @@ fn begin(arguments: &Arguments, state: &StateDir, admitted: &Admitted) -> Result
     let writer = Writer::begin(&run, lock, &digest)?;
     let store = Store::new(run.clone(), arguments.files_limit, []);
     let admission = admitted.admission.clone();
-    Ok(Sitting { run, about, lock: shared, writer, store, past: Vec::new(), admission })
+    let reused = other.map(|other| reused(other, admitted, &about)).transpose()?;
+    Ok(Sitting { run, about, lock: shared, writer, store, past: Vec::new(), admission, reused })
 }
 
 /// Stores the frozen files, which have to be what they were a moment ago.
@@ -380,7 +434,7 @@ fn go_on(
         keep_going: operator.keep_going || history.keep_going,
         ..admitted.admission.clone()
     };
-    Ok(Sitting { run, about, lock: shared, writer, store, past, admission })
+    Ok(Sitting { run, about, lock: shared, writer, store, past, admission, reused: None })
 }
 
 /// Masks the streams of attempts that were in flight when their executor died.
@@ -408,7 +462,8 @@ fn mask_cut_off(run: &RunDir, past: &[Event], mask: &Mask) {
 
 /// Runs a sitting, and says how it came out.
 fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer {
-    let Sitting { run, about, lock: held, writer, store, past, admission } = sitting;
+    let Sitting { run, about, lock: held, writer, store, past, admission, reused } = sitting;
+    let (other, reuse) = reused.map(|reused| (reused.run, reused.past)).unzip();
     let detail = match (arguments.quiet, arguments.verbose) {
         (true, _) => Detail::Quiet,
         (false, false) => Detail::Normal,
@@ -422,8 +477,8 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
         Format::Json => None,
         Format::Text => Some(Arc::new(Mutex::new(people(&run, &admitted.mask, detail)))),
     };
-    let files =
-        Arc::new(RunFiles::new(run.clone(), store, frozen, Arc::clone(&admitted.mask), people.clone()));
+    let mask = Arc::clone(&admitted.mask);
+    let files = Arc::new(RunFiles::new(run.clone(), store, frozen, other, mask, people.clone()));
     let reporter = match &people {
         Some(people) => Shown::People(Arc::clone(people)),
         None => Shown::Events(Arc::clone(&admitted.mask)),
@@ -438,6 +493,7 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
         kill_on_failure: arguments.kill_on_failure,
         log_limit: arguments.log_limit,
         from: arguments.from.as_deref().map(Text::from),
+        reuse,
     };
     let ports = Ports {
         log: Box::new(RunLog {

@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::value::RawValue;
 
 use super::say;
-use crate::event::{Body, Event, FileSet, Raw, VerifierEnded};
+use crate::event::{Body, Event, FileSet, NamedFile, Raw, VerifierEnded};
 use crate::exec::ports::{
     AttemptPaths, Files, Fingerprints, Log, LogFailed, Notice, Post, Reporter, Request, Source, Staged,
     Staging, Unopened,
@@ -26,6 +26,7 @@ use crate::store::frozen::Frozen;
 use crate::store::inputs::Inputs;
 use crate::store::log::{self, Writer};
 use crate::store::mask::Mask;
+use crate::store::named::Known;
 use crate::store::{RunDir, reports, staging};
 
 /// The log of a run, which keeps secrets out and requests until they are events.
@@ -103,6 +104,9 @@ pub(super) struct RunFiles {
     inputs: Inputs,
     staging: staging::Staging,
     frozen: Option<Frozen>,
+    /// The run whose results may be taken over.
+    past: Option<RunDir>,
+    known: Known,
     logs: OnceLock<()>,
     mask: Arc<Mask>,
     /// Who is shown a report to `stdout`; standard error where nobody else is.
@@ -115,11 +119,13 @@ impl RunFiles {
         run: RunDir,
         store: Store,
         frozen: Option<Frozen>,
+        past: Option<RunDir>,
         mask: Arc<Mask>,
         people: Option<Arc<std::sync::Mutex<People>>>,
     ) -> Self {
         let (inputs, staging) = (Inputs::new(&run), staging::Staging::new(&run));
-        Self { run, store, inputs, staging, frozen, logs: OnceLock::new(), mask, people }
+        let (known, logs) = (Known::default(), OnceLock::new());
+        Self { run, store, inputs, staging, frozen, past, known, logs, mask, people }
     }
 
     fn make_logs(&self) {
@@ -215,6 +221,34 @@ impl Files for RunFiles {
 
     fn restore(&self) -> Result<Vec<Text>, String> {
         self.frozen.as_ref().map_or_else(|| Ok(Vec::new()), Frozen::restore)
+    }
+
+    fn named(&self, files: &[(Text, Utf8PathBuf)]) -> Vec<NamedFile> {
+        let look = |(path, place): &(Text, Utf8PathBuf)| NamedFile {
+            path: path.clone(),
+            digest: self.known.digest(place),
+        };
+        files.iter().map(look).collect()
+    }
+
+    fn offers(&self, set: &FileSet) -> Result<(), String> {
+        let past = self.past.as_ref().ok_or("the other run is not there")?;
+        match Store::new(past.clone(), u64::MAX, []).missing(set) {
+            Some(missing) => Err(missing),
+            None => Ok(()),
+        }
+    }
+
+    fn take_over(&self, root: &Utf8Path, set: &FileSet) -> Result<Vec<Text>, String> {
+        let past = self.past.as_ref().ok_or("the other run is not there")?;
+        let there = |path: &Text| root.join(path.as_str()).symlink_metadata().is_ok();
+        let there: Vec<Text> = set.paths.iter().filter(|path| there(path)).cloned().collect();
+        let mut changed = Frozen::new(past, root, set)?.restore_as("")?;
+        changed.retain(|path| there.contains(path));
+        match self.store.capture_all(root, &set.paths)? {
+            taken if taken == *set => Ok(changed),
+            _ => Err("a file has changed while it was taken over".to_owned()),
+        }
     }
 
     fn verification(&self, name: &str) -> AttemptPaths {

@@ -19,13 +19,14 @@ use super::attempt::{self, Command, Context, Job, Order, Orders, Report};
 use super::inputs::{self, inputs};
 use super::ports::{Clock, Log, LogFailed, Notice, Ports, Post, Reporter, Request};
 use super::resume;
-use super::scheduler::{Action, Dispatch, Options, Scheduler, Unverified};
+use super::reuse::Past;
+use super::scheduler::{Action, Compare, Dispatch, Options, Scheduler, Unverified};
 use super::states::RunPhase;
 use crate::event::{
-    Alive, AttemptStarted, Body, EndedBy, Event, GateAnswered, Interrupted, PlanAdmitted, RunResumed,
-    RunStarted, StopRequested, VERSION, Warning,
+    Alive, AttemptStarted, Body, EndedBy, Event, GateAnswered, Interrupted, PlanAdmitted, ReuseDecided,
+    RunResumed, RunStarted, StopRequested, VERSION, Warning,
 };
-use crate::history::{History, Mismatch};
+use crate::history::{History, Mismatch, Row};
 use crate::ir::{self, Millis, OnInterrupt, TaskId};
 use crate::source::Text;
 use crate::validate::ValidPlan;
@@ -57,6 +58,8 @@ pub struct RunOptions {
     pub log_limit: u64,
     /// For a resumed run: the task from which everything runs again.
     pub from: Option<Text>,
+    /// The run whose results are taken over where they hold.
+    pub reuse: Option<Arc<Past>>,
 }
 
 /// How a sitting came out.
@@ -227,8 +230,11 @@ impl Driver {
             clock: Arc::clone(&clock),
             schemas: attempt::Schemas::default(),
         };
-        let scheduler =
+        let mut scheduler =
             Scheduler::new(plan, Options { jobs: options.jobs, kill_on_failure: options.kill_on_failure });
+        if let Some(past) = &options.reuse {
+            scheduler.reuse(Arc::clone(past));
+        }
         let (tell, spoken) = mpsc::unbounded_channel();
         Self {
             scheduler,
@@ -298,6 +304,7 @@ impl Driver {
                 Body::RunStarted(_)
                 | Body::PlanAdmitted(_)
                 | Body::InstancesNamed(_)
+                | Body::ReuseDecided(_)
                 | Body::VerifierEnded(_)
                 | Body::RetryScheduled(_)
                 | Body::TimerFired(_)
@@ -329,8 +336,9 @@ impl Driver {
         loop {
             while let Some(action) = self.scheduler.due().filter(|_| !self.killed) {
                 match action {
-                    Action::Record(body) => drop(self.record(body)?),
+                    Action::Record(body) => drop(self.record(*body)?),
                     Action::Dispatch(dispatch) => self.dispatch(dispatch)?,
+                    Action::Compare(compare) => self.compare(compare)?,
                 }
             }
             self.seat_panels();
@@ -371,8 +379,22 @@ impl Driver {
         self.flights.is_empty() && self.panels.is_empty()
     }
 
+    /// Looks whether the result of another run holds here: by what both logs say, then by what the files
+    /// hold that its command names.
+    fn compare(&mut self, compare: Compare) -> Result<(), Trouble> {
+        let Compare { task, element, name } = compare;
+        let run = self.scheduler.reuses().cloned().unwrap_or_default();
+        let found = self.scheduler.reusable(task, element.as_deref());
+        let held = found.and_then(|ended| attempt::reuse::holds(&self.context, &ended));
+        self.record(ReuseDecided { task: name, run, taken: held.is_ok(), why: held.err() })?;
+        Ok(())
+    }
+
     fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), Trouble> {
         let Dispatch { task, element, name, attempt, nth, round, needs, ask_done } = dispatch;
+        let taken = self.scheduler.history().row(&name).is_some_and(Row::takes_over);
+        let taken = taken.then(|| self.scheduler.reusable(task, element.as_deref()).ok()).flatten();
+        let taken = taken.zip(self.scheduler.reuses().cloned());
         let inputs = inputs(&self.scheduler, task, element.as_deref());
         let token = compact_str::format_compact!("{:016x}{attempt:x}", self.seed);
         if self.is_idle() {
@@ -388,7 +410,7 @@ impl Driver {
         let (command, orders) = attempt::orders();
         self.flights
             .insert(attempt, Flight { task, name: name.clone(), command, asked: false, handle: None });
-        let job = Job { task, element, name, attempt, nth, round, token, ask_done, inputs };
+        let job = Job { task, element, name, attempt, nth, round, token, ask_done, inputs, taken };
         if self.log.synced() >= needs {
             self.start(job, orders);
         } else {

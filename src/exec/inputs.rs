@@ -77,7 +77,7 @@ pub(super) fn of_gates(s: &Scheduler) -> Inputs {
     Inputs { json: object.end(), staged }
 }
 
-fn unit_of(s: &Scheduler, task: TaskId, element: Option<&str>) -> Unit {
+pub(super) fn unit_of(s: &Scheduler, task: TaskId, element: Option<&str>) -> Unit {
     let row = &s.history.rows[task.index()];
     let index = element.map(|name| {
         let instances = row.instances.as_ref().expect("an instance is dispatched after it was named");

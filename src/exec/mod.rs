@@ -17,6 +17,7 @@ pub mod ports;
 mod readiness;
 mod render;
 pub mod resume;
+pub mod reuse;
 mod route;
 pub mod scheduler;
 mod settle;

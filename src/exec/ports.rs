@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::event::{Body, Event, FileSet, Raw, VerifierMode};
+use crate::event::{Body, Event, FileSet, NamedFile, Raw, VerifierMode};
 use crate::history::History;
 use crate::ir::{self, Millis};
 use crate::source::Text;
@@ -185,6 +185,29 @@ pub trait Files: Send + Sync {
     /// What could not be put back, as one clause.
     fn restore(&self) -> Result<Vec<Text>, String> {
         Ok(Vec::new())
+    }
+
+    /// What the files at these places hold, each under the name that it goes by. Those that nobody can tell
+    /// anything of are left out; by default all.
+    fn named(&self, _files: &[(Text, Utf8PathBuf)]) -> Vec<NamedFile> {
+        Vec::new()
+    }
+
+    /// Whether the run whose results may be taken over still has this set.
+    ///
+    /// # Errors
+    /// Why not, as one clause.
+    fn offers(&self, _set: &FileSet) -> Result<(), String> {
+        Err("no other run is open".to_owned())
+    }
+
+    /// Takes a set of that run over into this one, and puts its files back below `root` where they are not
+    /// as it has them. Names those that were there and differed.
+    ///
+    /// # Errors
+    /// What could not be taken over, as one clause.
+    fn take_over(&self, _root: &Utf8Path, set: &FileSet) -> Result<Vec<Text>, String> {
+        self.offers(set).map(|()| Vec::new())
     }
 
     /// The paths of a verifier's streams and result, by a name of its own. Creates nothing.

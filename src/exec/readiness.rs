@@ -6,6 +6,7 @@ use super::admission;
 use super::budget::Ceiling;
 use super::conditions;
 use super::fanout::{self, Produced};
+use super::reuse;
 use super::route;
 use super::scheduler::Scheduler;
 use super::settle;
@@ -25,6 +26,8 @@ pub(super) enum Decision {
     Record(Box<Body>),
     /// It runs.
     Dispatch,
+    /// Another run may have its result.
+    Compare,
     /// It would run, and every slot is taken: nothing behind it is looked at either.
     NoSlot,
     /// It would run, and its money is reserved by others.
@@ -64,6 +67,12 @@ pub(super) fn consider(s: &Scheduler, unit: Unit) -> Decision {
         if let Some(body) = expands(s, unit).or_else(|| answered_by_engine(s, unit)) {
             return Decision::Record(Box::new(body));
         }
+    }
+    if reuse::is_open(s, unit) {
+        return Decision::Compare;
+    }
+    if s.row(unit).takes_over() {
+        return Decision::Dispatch; // It costs nothing.
     }
     affordable(s, unit)
 }

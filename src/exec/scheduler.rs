@@ -14,6 +14,7 @@ mod timers;
 mod verification;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -23,11 +24,12 @@ use super::admission::Runnable;
 use super::budget::Limits;
 use super::inputs::Cache;
 use super::readiness::{self, Decision};
+use super::reuse::{self, Past};
 use super::settle;
 use super::states::{self, On, Phase, RunOn, RunPhase, Then};
 use super::units::{ByStage, Queue, TaskState, Unit};
 use super::verdict;
-use crate::event::{Body, Event, Exit, Timer, TimerFired, Warning};
+use crate::event::{AttemptEnded, Body, Event, Exit, Timer, TimerFired, Warning};
 use crate::history::{History, Mismatch};
 use crate::ir::{Millis, Stage, TaskId, Usd};
 use crate::source::Text;
@@ -46,9 +48,22 @@ pub struct Options {
 #[derive(Clone, Debug)]
 pub enum Action {
     /// A decision: append it and apply it.
-    Record(Body),
+    Record(Box<Body>),
     /// Append `attempt_started`, apply it, and start the attempt once what it needs is on disk.
     Dispatch(Dispatch),
+    /// Look whether the result of another run holds here, and append what was decided.
+    Compare(Compare),
+}
+
+/// A task, or an instance, that may take over the result of another run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compare {
+    /// The task.
+    pub task: TaskId,
+    /// The element of an instance.
+    pub element: Option<Text>,
+    /// The name of the task or instance.
+    pub name: Text,
 }
 
 /// An attempt to start.
@@ -125,6 +140,8 @@ pub struct Scheduler {
     pub(super) cleanup_since: Option<Millis>,
     epilogue: Vec<TaskId>,
     pub(super) cache: Cache,
+    /// The run whose results may be taken over.
+    pub(super) past: Option<Arc<Past>>,
 }
 
 impl Scheduler {
@@ -155,8 +172,27 @@ impl Scheduler {
             cleanup_since: None,
             epilogue,
             cache,
+            past: None,
             plan,
         }
+    }
+
+    /// Lets results of another run be taken over, where they hold.
+    pub fn reuse(&mut self, past: Arc<Past>) {
+        self.past = Some(past);
+    }
+
+    /// The run whose results may be taken over.
+    pub(super) fn reuses(&self) -> Option<&Text> {
+        self.past.as_ref().map(|past| &past.run)
+    }
+
+    /// What that run has for a task or an instance.
+    ///
+    /// # Errors
+    /// Why that does not hold here, as one clause.
+    pub(super) fn reusable(&self, task: TaskId, element: Option<&str>) -> Result<Arc<AttemptEnded>, Text> {
+        reuse::result(self, task, element)
     }
 
     /// The plan that runs.
@@ -207,23 +243,23 @@ impl Scheduler {
             RunPhase::Dispatching | RunPhase::Draining | RunPhase::Concluding | RunPhase::Interrupted => {}
         }
         if let Some(warning) = self.notices.front() {
-            return Some(Action::Record(warning.clone().into()));
+            return Some(Action::Record(Box::new(warning.clone().into())));
         }
         if let Some(halted) = verdict::halt(self) {
-            return Some(Action::Record(halted.into()));
+            return Some(Action::Record(Box::new(halted.into())));
         }
         if self.history.halted.is_none()
             && self.history.interrupted.is_none()
             && let Some(body) = acceptance::follows(self).filter(|_| acceptance::settled(self))
         {
-            return Some(Action::Record(body));
+            return Some(Action::Record(Box::new(body)));
         }
         let judged = || self.judge.iter().find_map(|&unit| settle::judge(self, unit));
         let folded = || self.folds.first().map(|&unit| settle::fold(self, unit));
         if let Some(body) = judged().or_else(folded).or_else(|| settle::give_up(self)) {
-            return Some(Action::Record(body));
+            return Some(Action::Record(Box::new(body)));
         }
-        self.consider().or_else(|| verdict::end(self).map(Action::Record))
+        self.consider().or_else(|| verdict::end(self).map(|body| Action::Record(Box::new(body))))
     }
 
     /// The first of what is ready, if it may be considered (EXECUTION §4).
@@ -234,8 +270,13 @@ impl Scheduler {
             let heads = queue.heads().filter(|_| early.is_none()).chain(early.flatten());
             for unit in heads.filter(|_| self.considers(stage)) {
                 match readiness::consider(self, unit) {
-                    Decision::Record(body) => return Some(Action::Record(*body)),
+                    Decision::Record(body) => return Some(Action::Record(body)),
                     Decision::Dispatch => return Some(Action::Dispatch(self.dispatch(unit))),
+                    Decision::Compare => {
+                        let element = unit.index().map(|_| self.row(unit).name.clone());
+                        let compare = Compare { task: self.id(unit), element, name: self.name(unit) };
+                        return Some(Action::Compare(compare));
+                    }
                     Decision::NoSlot => return None,
                     Decision::NoMoney => {}
                 }
@@ -335,6 +376,7 @@ impl Scheduler {
                 let message = format!("`{}` is an event that this version cannot replay", event.body.kind());
                 return Err(Mismatch { message });
             }
+            Body::ReuseDecided(body) => drop(self.locate(&body.task)?),
             Body::TimerFired(_) | Body::Warning(_) | Body::StopRequested(_) | Body::Alive(_) => {}
         }
         let spent_before = self.history.spent;
@@ -358,6 +400,7 @@ impl Scheduler {
             Body::Interrupted(_) => self.only_cleanup(event.t),
             Body::RunStarted(_)
             | Body::InstancesNamed(_)
+            | Body::ReuseDecided(_)
             | Body::AttemptStarted(_)
             | Body::VerifierEnded(_)
             | Body::RetryScheduled(_)

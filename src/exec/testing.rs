@@ -357,8 +357,9 @@ impl<'a> Sim<'a> {
     fn step(&mut self) -> bool {
         if let Some(action) = self.scheduler.due() {
             match action {
-                Action::Record(body) => self.append(body),
+                Action::Record(body) => self.append(*body),
                 Action::Dispatch(dispatch) => self.dispatch(&dispatch),
+                Action::Compare(compare) => panic!("no other run is open: {compare:?}"),
             }
             return true;
         }
@@ -428,6 +429,8 @@ impl<'a> Sim<'a> {
             if_rejected: None,
             duration_ms: Millis(played.takes),
             done_already: played.done_already,
+            reused: None,
+            reads: Vec::new(),
             ended_by: by,
         };
         self.append(ended);

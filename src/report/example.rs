@@ -29,6 +29,11 @@ pub fn events() -> Vec<Event> {
             "plan_admitted",
             json!({ "tasks": 7, "caps": ["gpu"], "ceilings": ceilings, "keep_going": true }),
         ),
+        (
+            3,
+            "reuse_decided",
+            json!({ "task": "scan", "run": "20261101T071500-9c0d", "taken": false, "why": "`scan.sh` has changed" }),
+        ),
         (3, "attempt_started", json!({ "attempt": 1, "task": "scan", "nth": 1, "token": "9f2c" })),
         (
             210,

@@ -2,7 +2,7 @@
 
 use super::text::{self, Paint, Tone};
 use crate::event::{Body, Event, Status, TaskSettled};
-use crate::history::{History, split_name};
+use crate::history::{History, Row, split_name};
 use crate::source::Text;
 
 /// How much people want to read.
@@ -42,6 +42,11 @@ pub fn line(event: &Event, history: &History, detail: Detail, paint: Paint) -> O
         Body::InstancesNamed(body) => {
             dim("expand", &format!("{}  {}", body.task, text::count(body.keys.len(), "instance")))
         }
+        Body::ReuseDecided(body) => {
+            let why = body.why.as_ref()?;
+            Some(say(paint.with(Tone::Dim, &pad("afresh")), &format!("{}  {why}", body.task)))
+        }
+        Body::AttemptStarted(body) if history.row(&body.task).is_some_and(Row::takes_over) => None,
         Body::AttemptStarted(body) => match body.nth {
             0 | 1 => dim("start", &body.task),
             nth => dim("start", &format!("{}  attempt {nth}", body.task)),
@@ -105,6 +110,7 @@ fn settled(body: &TaskSettled, history: &History, paint: Paint) -> String {
         match (&row.instances, &row.last) {
             (Some(instances), _) => rest.push(text::count(instances.len(), "instance")),
             (None, Some(last)) if last.done_already => rest.push("done already".to_owned()),
+            (None, Some(last)) if last.reused.is_some() => rest.extend(text::reused(last)),
             (None, Some(last)) => {
                 rest.push(text::time(last.duration_ms));
                 rest.extend(text::money(row.cost));

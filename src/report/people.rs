@@ -72,6 +72,7 @@ impl People {
             Body::RunStarted(_)
             | Body::PlanAdmitted(_)
             | Body::InstancesNamed(_)
+            | Body::ReuseDecided(_)
             | Body::VerifierEnded(_)
             | Body::RetryScheduled(_)
             | Body::TimerFired(_)

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::text;
 use crate::event::{Blocked, Exit, Raw, Status, Verdict, VerifierEnded, VerifierMode, Warning};
 use crate::history::{History, Round, Row, State};
 use crate::ir::{Millis, Usd};
@@ -184,7 +185,7 @@ impl View<'_> {
         }
         TaskStatus {
             status: self.status(row),
-            note: row.note().cloned(),
+            note: note(row),
             attempts: row.attempts + instances.values().map(|instance| instance.attempts).sum::<u32>(),
             cost_usd: cost,
             output: row.output().map(|output| (self.show)(&output)),
@@ -216,6 +217,16 @@ impl View<'_> {
             output: output.map(self.show),
             files: files.map(|set| set.paths.clone()).unwrap_or_default(),
         }
+    }
+}
+
+/// The note of a task, after where its result was taken over from.
+fn note(row: &Row) -> Option<Text> {
+    let reused = row.last.as_ref().filter(|_| row.is_settled()).and_then(|last| text::reused(last));
+    match (reused, row.note()) {
+        (None, note) => note.cloned(),
+        (Some(reused), None) => Some(reused.into()),
+        (Some(reused), Some(note)) => Some(compact_str::format_compact!("{reused}: {note}")),
     }
 }
 

@@ -265,6 +265,15 @@ impl<'a> Summary<'a> {
         self.list("captured", kept, out, |set, out| self.set(set, out));
     }
 
+    /// How much was taken over, and from which run.
+    fn reused(&self) -> Option<String> {
+        let rows = self.history.rows.iter();
+        let all = rows.flat_map(|row| row.instances.iter().flat_map(IndexMap::values).chain([row]));
+        let mut taken = all.filter_map(|row| row.last.as_ref()?.reused.as_ref());
+        let run = taken.next()?;
+        Some(format!("{} reused from {run}", 1 + taken.count()))
+    }
+
     fn end(&self, state: State, out: &mut Vec<String>) {
         let history = self.history;
         let (mut all, mut held) = (0, 0);
@@ -274,6 +283,7 @@ impl<'a> Summary<'a> {
         }
         let mut parts = vec![format!("{held} of {} held", text::count(all, "task"))];
         parts.push(text::count(usize::try_from(history.steps).unwrap_or(usize::MAX), "attempt"));
+        parts.extend(self.reused());
         parts.push(text::time(history.elapsed()));
         parts.extend(text::money(history.spent));
         let (word, tone, verdict) = match (state, &history.ended) {
@@ -376,6 +386,8 @@ mod tests {
                 if_rejected: None,
                 duration_ms: Millis(1_200),
                 done_already: false,
+                reused: None,
+                reads: Vec::new(),
                 ended_by: None,
             })
         };

@@ -111,6 +111,12 @@ pub fn time(time: Millis) -> String {
     }
 }
 
+/// Where a result was taken over from. None where it was not.
+#[must_use]
+pub fn reused(last: &crate::event::AttemptEnded) -> Option<String> {
+    last.reused.as_ref().map(|run| format!("reused from {run}"))
+}
+
 /// Money for people. None where there is none.
 #[must_use]
 pub fn money(usd: Usd) -> Option<String> {

@@ -38,6 +38,9 @@ pub struct About {
     pub frozen: Option<FileSet>,
     /// The parameters that the operator gave.
     pub params: Map<String, Value>,
+    /// The run whose results are taken over where they hold.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reuse: Option<Text>,
     /// The ceilings that the operator gave.
     pub ceilings: Ceilings,
     /// The program's version.

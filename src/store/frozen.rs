@@ -166,6 +166,14 @@ impl Frozen {
     /// # Errors
     /// What could not be put back, as one clause.
     pub fn restore(&self) -> Result<Vec<Text>, String> {
+        self.restore_as("the frozen ")
+    }
+
+    /// As [`Frozen::restore`], of files that are called `what`.
+    ///
+    /// # Errors
+    /// What could not be put back, as one clause.
+    pub fn restore_as(&self, what: &str) -> Result<Vec<Text>, String> {
         let root =
             Root::open(&self.root).map_err(|error| format!("`{}` cannot be read: {error}", self.root))?;
         // A panic elsewhere leaves at most less than was known.
@@ -174,7 +182,7 @@ impl Frozen {
         for (entry, seen) in self.entries.iter().zip(seen.iter_mut()) {
             if !is_whole(&root, entry, seen) {
                 let put = self.put(entry);
-                put.map_err(|error| format!("the frozen `{}` cannot be restored: {error}", entry.path))?;
+                put.map_err(|error| format!("{what}`{}` cannot be restored: {error}", entry.path))?;
                 *seen = None;
                 changed.push(entry.path.clone());
             }

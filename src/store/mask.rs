@@ -149,6 +149,7 @@ impl Mask {
             Body::TaskSettled(body) => maybe(&mut body.note),
             Body::GateAsked(body) => text(&mut body.ask),
             Body::Warning(body) => text(&mut body.message),
+            Body::ReuseDecided(body) => maybe(&mut body.why),
             Body::Halted(body) => maybe(&mut body.note),
             Body::Interrupted(body) => text(&mut body.by),
             Body::GateAnswered(_)
@@ -182,6 +183,7 @@ impl Mask {
             Body::TaskSettled(body) => result(&mut body.output),
             Body::GateAnswered(body) => result(&mut body.result),
             Body::VerifierEnded(_)
+            | Body::ReuseDecided(_)
             | Body::GateAsked(_)
             | Body::Warning(_)
             | Body::Halted(_)

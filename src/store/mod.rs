@@ -11,6 +11,7 @@ pub mod inputs;
 pub mod lock;
 pub mod log;
 pub mod mask;
+pub mod named;
 pub mod prune;
 pub mod read;
 pub mod reports;

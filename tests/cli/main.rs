@@ -10,6 +10,7 @@ mod pack;
 mod readme;
 mod reports;
 mod resume;
+mod reuse;
 mod run;
 #[path = "../common/schemas.rs"]
 mod schemas;

@@ -12,6 +12,7 @@ pub(crate) mod json;
 mod prepare;
 mod promises;
 mod report;
+pub(super) mod reuse;
 mod stream;
 pub mod verify;
 mod watch;
@@ -89,6 +90,8 @@ pub(super) struct Job {
     pub ask_done: bool,
     /// What it receives.
     pub inputs: Inputs,
+    /// The attempt of another run whose result it takes over, and that run.
+    pub taken: Option<(Arc<AttemptEnded>, Text)>,
 }
 
 /// What the driver wants of an attempt in flight, or of a verifier.
@@ -156,6 +159,17 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
     let context = &*context;
     let task = &context.plan[job.task];
     let mut report = Report { ended: blank(&job), warnings: Vec::new() };
+    if let Some((from, run)) = &job.taken {
+        match reuse::take_over(context, from).await {
+            Ok(warnings) => {
+                report.warnings = warnings;
+                reuse::fill(&mut report.ended, from, run);
+                return report;
+            }
+            // It can still be made.
+            Err(why) => report.warnings.push(format!("its result cannot be taken over: {why}")),
+        }
+    }
     let work = match (&task.kind, command(task)) {
         (_, Some(run)) => Work::Process(run),
         (Kind::Report(page), None) => Work::Report(page),
@@ -190,6 +204,7 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
         Work::Report(page) => return report::make(context, &job, page, before, report, orders).await,
     };
     start.argv = environment::argv(context, task.shell, &run.value);
+    let named = reuse::named(context, task);
     let mut process = match context.runner.start(&start) {
         Ok(process) => process,
         Err(problem) => return refused(report, Grade::Transport, problem.why),
@@ -203,6 +218,7 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
     let stop = watch::watch(context.limits(), &mut process, timeout, &paths, &mut sizes, &mut orders).await;
     let ended = process.finish().await;
     report.ended.duration_ms = ended.duration;
+    report.ended.reads = reuse::left_alone(context, task, named);
     sizes.last(&paths, ended.how != How::Code(0));
     for (shrank, stream) in
         [(sizes.stdout_shrank, "standard output"), (sizes.stderr_shrank, "standard error")]
@@ -244,6 +260,8 @@ fn blank(job: &Job) -> AttemptEnded {
         if_rejected: None,
         duration_ms: Millis(0),
         done_already: false,
+        reused: None,
+        reads: Vec::new(),
         ended_by: None,
     }
 }

@@ -262,7 +262,7 @@ impl Scheduler {
         if self.plan[id].always.value {
             self.tally.cleanup = self.tally.cleanup.plus(body.cost_usd);
         }
-        if self.plan[id].done_when.is_some() && !body.done_already {
+        if self.plan[id].done_when.is_some() && !body.did_not_run() {
             self.rewind(id);
         }
         let before = Used { spent: spent_before, ..self.used() };

@@ -99,8 +99,8 @@ impl Scheduler {
         if !self.plan.tasks[task].verify.iter().all(spoken) {
             return On::Verified;
         }
-        let done_already = row.last.as_ref().is_some_and(|last| last.done_already);
-        if done_already && (verdict.rejects() || row.rejections().next().is_some()) {
+        let did_not_run = row.last.as_ref().is_some_and(|last| last.did_not_run());
+        if did_not_run && (verdict.rejects() || row.rejections().next().is_some()) {
             On::NotDone
         } else {
             On::AllVerified
@@ -111,7 +111,7 @@ impl Scheduler {
 /// The phase of a row whose last attempt has ended, and from which nothing followed yet.
 pub(super) fn phase_of_ended(task: &Task, row: &Row) -> Phase {
     let last = row.last.as_deref();
-    let not_done = row.not_done && last.is_some_and(|last| last.done_already);
+    let not_done = row.not_done && last.is_some_and(AttemptEnded::did_not_run);
     let passed = last.is_some_and(|last| match last.grade {
         Grade::Pass | Grade::Partial => true,
         Grade::Fail

@@ -76,6 +76,8 @@ impl Story {
             if_rejected: None,
             duration_ms: Millis(1),
             done_already: false,
+            reused: None,
+            reads: Vec::new(),
             ended_by: None,
         });
     }

@@ -168,6 +168,7 @@ pub(super) fn timeline(events: &[Event], live: bool) -> Timeline {
             | Body::RunStarted(_)
             | Body::PlanAdmitted(_)
             | Body::InstancesNamed(_)
+            | Body::ReuseDecided(_)
             | Body::VerifierEnded(_)
             | Body::RoundStarted(_)
             | Body::NodeEntered(_)
@@ -290,6 +291,8 @@ mod tests {
             if_rejected: None,
             duration_ms: Millis(1),
             done_already: false,
+            reused: None,
+            reads: Vec::new(),
             ended_by: None,
         };
         body.into()
