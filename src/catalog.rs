@@ -9,7 +9,13 @@ use crate::validate::rule::Rule;
 use crate::validate::rules::RULES;
 
 /// The codes of each layer but the rules', which are in their rows.
-pub static LAYERS: &[&[&Code]] = &[crate::syntax::CODES, crate::lower::CODES, crate::exec::admission::CODES];
+pub static LAYERS: &[&[&Code]] = &[
+    crate::syntax::CODES,
+    crate::lower::CODES,
+    crate::exec::admission::CODES,
+    crate::cases::read::CODES,
+    crate::cases::names::CODES,
+];
 
 /// A code and the rule that raises it, if a rule does.
 #[derive(Clone, Copy, Debug)]

@@ -275,6 +275,21 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Every exit.
+    pub const ALL: [Self; 11] = [
+        Self::Completed,
+        Self::Concluded,
+        Self::Failed,
+        Self::Unaccepted,
+        Self::CostCeiling,
+        Self::TimeCeiling,
+        Self::StepCeiling,
+        Self::Truncated,
+        Self::Stopped,
+        Self::Waiting,
+        Self::Stuck,
+    ];
+
     /// The word in the log and the status document.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -345,6 +360,35 @@ pub enum BlockedReason {
     Staging,
     /// A required gate does not hold.
     Unaccepted,
+}
+
+impl BlockedReason {
+    /// Every reason.
+    pub const ALL: [Self; 8] = [
+        Self::Dependency,
+        Self::RequiredFailure,
+        Self::CostCeiling,
+        Self::TimeCeiling,
+        Self::StepCeiling,
+        Self::Stopped,
+        Self::Staging,
+        Self::Unaccepted,
+    ];
+
+    /// The word in the log and the status document.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dependency => "dependency",
+            Self::RequiredFailure => "required_failure",
+            Self::CostCeiling => "cost_ceiling",
+            Self::TimeCeiling => "time_ceiling",
+            Self::StepCeiling => "step_ceiling",
+            Self::Stopped => "stopped",
+            Self::Staging => "staging",
+            Self::Unaccepted => "unaccepted",
+        }
+    }
 }
 
 /// The ceilings in force (EXECUTION §10).

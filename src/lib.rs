@@ -36,6 +36,7 @@ pub mod verifiers;
 pub mod workspace;
 pub mod store;
 pub mod report;
+pub mod cases;
 pub mod catalog;
 pub mod pages;
 pub mod cli;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// for [`APART`].
 const LAYERS: &[&[&str]] = &[
     &["cli", "lsp", "catalog", "pages"],
-    &["compile"],
+    &["compile", "cases"],
     &["agents", "runner", "verifiers", "workspace", "clock"],
     &["report", "store"],
     &["exec"],
@@ -41,6 +41,8 @@ const APART: &[(&str, &str)] = &[
     ("store", "report"),
     ("report", "exec"),
     ("store", "exec"),
+    ("cases", "store"),
+    ("cases", "compile"),
     ("load", "lower"),
     ("syntax", "fmt"),
     ("diag", "reference"),

@@ -5,7 +5,7 @@ if [ -f Cargo.toml ]; then
     exec cargo test --quiet
 elif [ -f package.json ]; then
     exec npm test --silent
-elif [ -d tests ]; then
+elif ls tests/*.sh > /dev/null 2>&1; then
     for test in tests/*.sh; do
         sh "$test"
     done

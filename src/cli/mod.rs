@@ -20,6 +20,7 @@ mod state;
 mod status;
 mod stop;
 mod streams;
+mod test;
 mod text;
 mod values;
 mod wiring;
@@ -40,6 +41,7 @@ use clap::{CommandFactory, Parser, Subcommand};
         plan check words                   what is wrong with its plans\n  \
         plan run --plan words/words.plan   run one\n  \
         plan status                        how the last run went\n  \
+        plan test words                    the cases of a pack\n  \
         plan reference command             what a plan may say\n\n\
         Exit codes: 0 valid, or nothing wrong; 1 it could not be done; 2 wrong usage; 3 the verdict is\n\
         invalid; 4 the run waits for an answer; 130 and 143 interrupted, and can be resumed.",
@@ -58,6 +60,7 @@ enum Command {
     Run(Box<run::Arguments>),
     Show(show::Arguments),
     Params(params::Arguments),
+    Test(test::Arguments),
     Fmt(fmt::Arguments),
     Init(init::Arguments),
     Runs(runs::Arguments),
@@ -77,6 +80,7 @@ impl Command {
             Self::Check(arguments) => check::run(&arguments),
             Self::Show(arguments) => show::run(&arguments),
             Self::Params(arguments) => params::run(&arguments),
+            Self::Test(arguments) => test::run(&arguments),
             Self::Fmt(arguments) => fmt::run(&arguments),
             Self::Init(arguments) => init::run(&arguments),
             Self::Run(arguments) => run::run(&arguments),

@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 
 use super::state::{Opened, StateArguments, shown};
-use super::wiring::{Control, RunFiles, RunLog, Shown, lock, tail};
+use super::wiring::{Control, Readers, RunFiles, RunLog, Shown, lock, tail};
 use super::{Answer, Exit, Failure, plans, print, say, status, streams, values};
 use crate::clock::Real;
 use crate::compile::{Bindings, Compiled};
@@ -224,7 +224,12 @@ fn admit(arguments: &Arguments, plan: &Utf8Path, past: &About) -> Result<Option<
     let frozen: Vec<_> =
         globs.map(|glob| frozen::find(&pack, arguments.state.open().path(), &glob.value)).collect();
     let counts = frozen.iter().map(|found| found.as_ref().map(Vec::len).map_err(Clone::clone)).collect();
-    let machine = Machine { harnesses: Vec::new(), missing_shells: missing_shells(), frozen: counts };
+    let machine = Machine {
+        harnesses: Vec::new(),
+        missing_shells: missing_shells(),
+        frozen: counts,
+        ..Machine::default()
+    };
     let (admission, found) = admission::admit(&valid, &operator, &machine);
     plans::tell(&sources, &found);
     if found.has_errors() {
@@ -278,7 +283,7 @@ fn bound(plan: &ValidPlan) -> Map<String, Value> {
 }
 
 /// The shells that this machine does not have.
-fn missing_shells() -> Vec<Shell> {
+pub(super) fn missing_shells() -> Vec<Shell> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let has = |program: &str| std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
     [Shell::Bash, Shell::Sh].into_iter().filter(|shell| !has(shell.argv()[0])).collect()
@@ -478,7 +483,8 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
         Format::Text => Some(Arc::new(Mutex::new(people(&run, &admitted.mask, detail)))),
     };
     let mask = Arc::clone(&admitted.mask);
-    let files = Arc::new(RunFiles::new(run.clone(), store, frozen, other, mask, people.clone()));
+    let readers = people.clone().map_or(Readers::Aside, Readers::People);
+    let files = Arc::new(RunFiles::new(run.clone(), store, frozen, other, mask, readers));
     let reporter = match &people {
         Some(people) => Shown::People(Arc::clone(people)),
         None => Shown::Events(Arc::clone(&admitted.mask)),

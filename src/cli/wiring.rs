@@ -109,8 +109,17 @@ pub(super) struct RunFiles {
     known: Known,
     logs: OnceLock<()>,
     mask: Arc<Mask>,
-    /// Who is shown a report to `stdout`; standard error where nobody else is.
-    people: Option<Arc<std::sync::Mutex<People>>>,
+    readers: Readers,
+}
+
+/// Who is shown a report to `stdout`.
+pub(super) enum Readers {
+    /// People, on standard output.
+    People(Arc<std::sync::Mutex<People>>),
+    /// People, on standard error: standard output is the events'.
+    Aside,
+    /// Nobody.
+    Nobody,
 }
 
 impl RunFiles {
@@ -121,11 +130,11 @@ impl RunFiles {
         frozen: Option<Frozen>,
         past: Option<RunDir>,
         mask: Arc<Mask>,
-        people: Option<Arc<std::sync::Mutex<People>>>,
+        readers: Readers,
     ) -> Self {
         let (inputs, staging) = (Inputs::new(&run), staging::Staging::new(&run));
         let (known, logs) = (Known::default(), OnceLock::new());
-        Self { run, store, inputs, staging, frozen, past, known, logs, mask, people }
+        Self { run, store, inputs, staging, frozen, past, known, logs, mask, readers }
     }
 
     fn make_logs(&self) {
@@ -211,10 +220,10 @@ impl Files for RunFiles {
         let path = self.run.stdout(attempt);
         let kept = reports::keep(&path, rendered.as_bytes());
         kept.map_err(|error| format!("`{path}` cannot be written: {error}"))?;
-        match &self.people {
-            Some(people) => lock(people).report(rendered),
-            // Standard output is the events'.
-            None => rendered.lines().for_each(|line| say(&format!("{}\n", text::clean(line)))),
+        match &self.readers {
+            Readers::People(people) => lock(people).report(rendered),
+            Readers::Aside => rendered.lines().for_each(|line| say(&format!("{}\n", text::clean(line)))),
+            Readers::Nobody => {}
         }
         Ok(())
     }

@@ -123,6 +123,8 @@ pub struct Machine {
     /// How many files each glob in `frozen` matches, or what keeps them from being stored. Empty where that is
     /// no question any more.
     pub frozen: Vec<Result<usize, String>>,
+    /// The tasks that the runner stands in for, as in a test of a pack: nothing has to be there for them.
+    pub played: Vec<Text>,
 }
 
 /// Looks at everything that could refuse the run. An error among the findings does; otherwise the event says
@@ -131,7 +133,7 @@ pub struct Machine {
 pub fn admit(plan: &ValidPlan, operator: &Operator, machine: &Machine) -> (PlanAdmitted, Diagnostics) {
     let ceilings = ceilings(plan, operator, None);
     let mut found = Diagnostics::new();
-    not_yet(plan, &mut found);
+    not_yet(plan, machine, &mut found);
     no_ceiling(plan, ceilings, &mut found);
     long_timeouts(plan, ceilings, &mut found);
     nothing_but_reserve(plan, ceilings, &mut found);
@@ -177,21 +179,25 @@ pub fn ceilings(plan: &Plan, operator: &Operator, past: Option<Ceilings>) -> Cei
 /// One thing that cannot run yet: what it is called, and where the plan has it.
 struct NotYet {
     what: &'static str,
+    /// Whether a runner can stand in for it.
+    playable: bool,
     places: fn(&Plan) -> Vec<(Span, Text)>,
 }
 
 static REFUSED: &[NotYet] = &[
-    NotYet { what: "`agent` tasks", places: |plan| of_kind(plan, "agent") },
-    NotYet { what: "`gate` tasks", places: |plan| of_kind(plan, "gate") },
-    NotYet { what: "`machine` tasks", places: |plan| of_kind(plan, "machine") },
-    NotYet { what: "`call` tasks", places: |plan| of_kind(plan, "call") },
-    NotYet { what: "`revise`", places: |plan| tasks(plan, |task| !task.revise.is_empty()) },
+    NotYet { what: "`agent` tasks", playable: true, places: |plan| of_kind(plan, "agent") },
+    NotYet { what: "`gate` tasks", playable: false, places: |plan| of_kind(plan, "gate") },
+    NotYet { what: "`machine` tasks", playable: true, places: |plan| of_kind(plan, "machine") },
+    NotYet { what: "`call` tasks", playable: true, places: |plan| of_kind(plan, "call") },
+    NotYet { what: "`revise`", playable: false, places: |plan| tasks(plan, |task| !task.revise.is_empty()) },
     NotYet {
         what: "`isolation = \"worktree\"`",
+        playable: false,
         places: |plan| tasks(plan, |task| task.isolation.value == Isolation::Worktree),
     },
     NotYet {
         what: "`workspace = \"git\"`",
+        playable: false,
         places: |plan| match plan.header.workspace {
             WorkspaceKind::Git => vec![(plan.span, plan.name.clone())],
             WorkspaceKind::Direct => Vec::new(),
@@ -199,12 +205,14 @@ static REFUSED: &[NotYet] = &[
     },
     NotYet {
         what: "`resolve`",
+        playable: false,
         places: |plan| {
             plan.resolves.iter().map(|resolve| (resolve.name.span, resolve.name.value.clone())).collect()
         },
     },
     NotYet {
         what: "`continue`",
+        playable: false,
         places: |plan| {
             plan.continuation.iter().map(|block| (block.span, Text::const_new("continue"))).collect()
         },
@@ -220,9 +228,12 @@ fn tasks(plan: &Plan, has: impl Fn(&Task) -> bool) -> Vec<(Span, Text)> {
     plan.tasks.iter().filter(|task| has(task)).map(named).collect()
 }
 
-fn not_yet(plan: &Plan, found: &mut Diagnostics) {
+fn not_yet(plan: &Plan, machine: &Machine, found: &mut Diagnostics) {
     for refused in REFUSED {
-        let places = (refused.places)(plan);
+        let mut places = (refused.places)(plan);
+        if refused.playable {
+            places.retain(|(_, name)| !machine.played.contains(name));
+        }
         let Some((first, _)) = places.first() else { continue };
         let names: Vec<String> = places.iter().map(|(_, name)| format!("`{name}`")).collect();
         let mut finding = NOT_YET
@@ -235,9 +246,9 @@ fn not_yet(plan: &Plan, found: &mut Diagnostics) {
     }
 }
 
-/// Every agent task, and every agent node of a machine.
-fn agents(plan: &Plan) -> impl Iterator<Item = (Span, &Text, &Agent)> {
-    plan.tasks.iter().flat_map(|task| {
+/// Every agent task, and every agent node of a machine, but for those of `played` tasks.
+fn agents<'p>(plan: &'p Plan, played: &'p [Text]) -> impl Iterator<Item = (Span, &'p Text, &'p Agent)> {
+    plan.tasks.iter().filter(|task| !played.contains(&task.name.value)).flat_map(|task| {
         let mut found = Vec::new();
         match &task.kind {
             Kind::Agent(agent) => found.push((task.name.span, &task.name.value, agent.as_ref())),
@@ -285,7 +296,7 @@ fn frozen(plan: &Plan, machine: &Machine, found: &mut Diagnostics) {
 }
 
 fn no_ceiling(plan: &Plan, ceilings: Ceilings, found: &mut Diagnostics) {
-    let Some((span, name, _)) = agents(plan).next() else { return };
+    let Some((span, name, _)) = agents(plan, &[]).next() else { return };
     for (missing, field, flag) in
         [(ceilings.usd.is_none(), "usd", "--max-cost"), (ceilings.time_ms.is_none(), "time", "--max-time")]
     {
@@ -381,7 +392,7 @@ fn needs_shell(kind: &Kind) -> bool {
 }
 
 fn harnesses(plan: &Plan, operator: &Operator, machine: &Machine, found: &mut Diagnostics) {
-    for (span, name, agent) in agents(plan) {
+    for (span, name, agent) in agents(plan, &machine.played) {
         let session = agent.session.and_then(|id| plan.sessions.get(id.value.index()));
         let settings = session.map_or(&agent.settings, |session| &session.agent);
         let written = settings.harness.as_ref().or(agent.settings.harness.as_ref());

@@ -267,6 +267,12 @@ pub trait Runner: Send + Sync {
     /// If it cannot be started: transport (EXECUTION §5).
     fn start(&self, start: &Start) -> Result<Box<dyn Process>, NotStarted>;
 
+    /// Whether it stands in for `task`, or this instance: it does then what the task would have done, whatever
+    /// its kind, and needs no command line for it.
+    fn plays(&self, _task: &str) -> bool {
+        false
+    }
+
     /// Ends what attempts with these tokens left running when their executor died (EXECUTION §12):
     /// terminates, then kills after the grace.
     fn sweep(&self, _tokens: Vec<Text>) -> Boxed<'static, ()> {

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use crate::exec::ports::{AttemptPaths, Boxed, Clock, Ended, How, NotStarted, Process, Runner, Start};
 use crate::ir::Millis;
+use crate::source::Text;
 
 /// What tasks do, by the name of a task or of an instance.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -53,6 +54,12 @@ pub struct Stub {
     /// What differs from round to round.
     pub rounds: Vec<Stub>,
 }
+
+/// What a stub can say, for who looks for the name that was meant.
+pub static KEYS: &[&str] = &[
+    "exit", "signal", "stdout", "stderr", "output", "status", "note", "cost", "files", "duration", "hangs",
+    "deaf", "lost", "attempts", "rounds",
+];
 
 /// A duration as the language writes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -124,7 +131,8 @@ impl Stub {
     }
 }
 
-fn json(value: &toml::Value) -> serde_json::Value {
+/// A TOML value as JSON; a time becomes a string.
+pub(crate) fn json(value: &toml::Value) -> serde_json::Value {
     match value {
         toml::Value::String(text) => text.clone().into(),
         toml::Value::Integer(number) => (*number).into(),
@@ -139,6 +147,12 @@ fn json(value: &toml::Value) -> serde_json::Value {
 }
 
 impl Stubs {
+    /// Whether something is written down for this task or instance.
+    fn has(&self, name: &str) -> bool {
+        let task = name.split_once('[').map_or(name, |(task, _)| task);
+        self.0.contains_key(name) || self.0.contains_key(task)
+    }
+
     /// What this attempt does; none for a task without a stub.
     fn of(&self, start: &Start) -> Option<Stub> {
         let task = start.task.split_once('[').map_or(start.task.as_str(), |(task, _)| task);
@@ -192,6 +206,17 @@ impl Runner for StubRunner {
             ends,
             ended: None,
         }))
+    }
+
+    fn plays(&self, task: &str) -> bool {
+        self.stubs.has(task)
+    }
+
+    fn sweep(&self, tokens: Vec<Text>) -> Boxed<'static, ()> {
+        match &self.others {
+            Some(others) => others.sweep(tokens),
+            None => Box::pin(std::future::ready(())),
+        }
     }
 }
 
@@ -290,6 +315,13 @@ mod tests {
         for wrong in ["", "30", "s", "1x", "-1s", "99999999999999999999s"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn all_keys_are_listed() {
+        let error = toml::from_str::<Stub>("x = 1").unwrap_err().to_string();
+        let listed: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
+        assert_eq!(listed, KEYS);
     }
 
     #[test]

@@ -15,3 +15,4 @@ mod run;
 #[path = "../common/schemas.rs"]
 mod schemas;
 mod secrets;
+mod test;

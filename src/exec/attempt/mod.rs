@@ -171,8 +171,11 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
         }
     }
     let work = match (&task.kind, command(task)) {
-        (_, Some(run)) => Work::Process(run),
+        (_, Some(run)) => Work::Process(Some(run)),
         (Kind::Report(page), None) => Work::Report(page),
+        (Kind::Agent(_) | Kind::Call(_) | Kind::Machine(_), None) if context.runner.plays(&job.name) => {
+            Work::Process(None)
+        }
         (kind, None) => {
             return refused(report, Grade::Blocked, format!("a {} cannot be run here", kind.as_str()));
         }
@@ -203,7 +206,9 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
         Work::Process(run) => run,
         Work::Report(page) => return report::make(context, &job, page, before, report, orders).await,
     };
-    start.argv = environment::argv(context, task.shell, &run.value);
+    if let Some(run) = run {
+        start.argv = environment::argv(context, task.shell, &run.value);
+    }
     let named = reuse::named(context, task);
     let mut process = match context.runner.start(&start) {
         Ok(process) => process,
@@ -274,8 +279,8 @@ fn refused(mut report: Report, grade: Grade, problem: String) -> Report {
 
 /// What an attempt does between its preparation and its promises.
 enum Work<'a> {
-    /// It runs a command.
-    Process(&'a Spanned<Run>),
+    /// It runs a command; none where the runner stands in for the task.
+    Process(Option<&'a Spanned<Run>>),
     /// It renders a template and writes what comes of it.
     Report(&'a kind::Report),
 }

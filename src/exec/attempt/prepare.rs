@@ -104,12 +104,21 @@ pub(super) async fn done_already(
 async fn asks(context: &Context, job: &Job, prepared: &Prepared, command: &str, orders: &mut Orders) -> bool {
     let task = &context.plan[job.task];
     let mut start = prepared.start.clone();
+    // Who stands in for the task does not answer for this.
+    start.task = compact_str::format_compact!("{}/done_when", job.name);
     start.argv = argv(context, task.shell, &Run::Shell(command.into()));
     start.paths.stdout.clone_from(&start.paths.stderr);
     let Ok(mut process) = context.runner.start(&start) else { return false };
+    let real = process.is_real();
+    if real {
+        context.clock.busy(true);
+    }
     let timeout = task.timeout.map(|timeout| timeout.value);
     let stopped =
         watch(context.limits(), &mut process, timeout, &start.paths, &mut Sizes::default(), orders).await;
     let ended = process.finish().await;
+    if real {
+        context.clock.busy(false);
+    }
     stopped.is_none() && ended.how == How::Code(0)
 }

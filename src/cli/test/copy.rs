@@ -1,0 +1,69 @@
+//! A copy of a pack, for one case: whatever happens in it, the pack stays as it is.
+//!
+//! What the pack's own `.gitignore` files leave out is left out, so that nothing of an earlier run is in it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ignore::WalkBuilder;
+use indexmap::IndexMap;
+
+/// Never part of a pack: the history of its repository, and runs.
+const NEVER: [&str; 2] = [".git", ".plan"];
+
+/// Copies the pack to `to`, which does not exist yet.
+///
+/// # Errors
+/// What could not be copied, as one clause.
+pub(super) fn pack(from: &Utf8Path, to: &Utf8Path) -> Result<(), String> {
+    let mut walk = WalkBuilder::new(from);
+    walk.standard_filters(false)
+        .git_ignore(true)
+        .require_git(false)
+        .filter_entry(|entry| !NEVER.iter().any(|never| entry.file_name() == *never));
+    for entry in walk.build() {
+        let entry = entry.map_err(|error| format!("cannot copy the pack: {error}"))?;
+        let path = Utf8Path::from_path(entry.path())
+            .ok_or_else(|| format!("cannot copy the pack: {} is not UTF-8", entry.path().display()))?;
+        let into = to.join(path.strip_prefix(from).unwrap_or(Utf8Path::new("")));
+        let Some(kind) = entry.file_type() else { continue };
+        let copied = if kind.is_dir() {
+            fs::create_dir_all(&into)
+        } else if kind.is_symlink() {
+            fs::read_link(path).and_then(|target| symlink(target, &into))
+        } else if kind.is_file() {
+            fs::copy(path, &into).map(drop)
+        } else {
+            Ok(())
+        };
+        copied.map_err(|error| format!("cannot copy `{path}`: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Writes the files of a case into the copy.
+///
+/// # Errors
+/// What could not be written, as one clause.
+pub(super) fn files(root: &Utf8Path, files: &IndexMap<Utf8PathBuf, String>) -> Result<(), String> {
+    for (path, text) in files {
+        let full = root.join(path);
+        let write = || {
+            if let Some(above) = full.parent() {
+                fs::create_dir_all(above)?;
+                if !above.canonicalize_utf8()?.starts_with(root) {
+                    return Err(std::io::Error::other("a symbolic link leads out of the pack"));
+                }
+            }
+            // A link is replaced, not followed.
+            match fs::remove_file(&full) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+            fs::write(&full, text)
+        };
+        write().map_err(|error| format!("cannot write `{path}`, a file of the case: {error}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,349 @@
+//! `plan test`: what authors of packs see of cases that hold, that do not, and that cannot be run.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::pack::{Came, Pack};
+
+const PLAN: &str = r#"
+param city: string = "Ulm"
+
+command build { run = "touch built && echo '{\"items\": [\"a\", \"b\"]}'", emits = { items: [string] } }
+command check {
+    depends_on  = [build]
+    over        = build.items
+    timeout     = 1h
+    run         = "echo $PLAN_ITEM > out-$PLAN_ITEM.txt"
+}
+command deploy { depends_on = [check], join = "settled", env = { CITY = city }, run = "echo to $CITY", verify ok { run = "test -f built" } }
+command aside  { required = false, run = "true" }
+verify whole { run = "true" }
+report page { stage = "epilogue", template = "page.md", to = "stdout" }
+"#;
+
+fn pack() -> Pack {
+    let pack = Pack::in_memory(PLAN);
+    pack.write("page.md", "# {{ outcome.verdict }}\n");
+    fs::create_dir(pack.file("tests")).unwrap();
+    pack
+}
+
+/// Runs one case with this text.
+fn case(pack: &Pack, text: &str) -> Came {
+    pack.write("tests/one.toml", text);
+    pack.plan(&["test", "."])
+}
+
+#[test]
+fn real_tasks_run_in_a_copy_that_is_gone_afterwards() {
+    let pack = pack();
+    pack.write(".gitignore", "built\n");
+    pack.write("built", "of an earlier run");
+    let temporary = tempfile::tempdir().unwrap();
+    pack.write(
+        "tests/one.toml",
+        r#"
+        [files]
+        "extra/file.txt" = "x"
+
+        [expect]
+        exit = "completed"
+        verdict = "valid"
+        accepted = true
+        spent_usd = 0
+        steps = 6
+        order = ["build", "check[a]", "deploy"]
+        verify = { whole = "pass" }
+
+        [expect.tasks]
+        build = { status = "pass", output = { items = ["a", "b"] }, attempts = 1 }
+        check = { status = "pass", attempts = 2, files = [] }
+        "check[a]" = { status = "pass", inputs = { build = { items = ["a", "b"] } } }
+        deploy = { status = "pass", verifiers = { ok = "pass" }, inputs = { params = { city = "Ulm" } } }
+        page = { status = "pass", contains = { stdout = "valid" } }
+        "#,
+    );
+    let mut command = pack.command(&["test", "."]);
+    let came = super::pack::came(command.env("TMPDIR", temporary.path()).output().unwrap());
+    assert_eq!(came.code, 0, "{came:#?}");
+    assert_eq!(pack.read("built"), "of an earlier run");
+    assert!(!pack.file("out-a.txt").exists() && !pack.file(".plan").exists() && !pack.file("extra").exists());
+    assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0);
+    assert!(came.out.contains("ok      .  one\n1 case: 1 passed, 0 failed"), "{}", came.out);
+}
+
+#[test]
+fn what_differs_is_shown_with_its_line_and_word() {
+    let pack = pack();
+    let came = case(
+        &pack,
+        r#"about = "it goes wrong"
+[stub]
+build = { output = { items = ["a"] } }
+"check[a]" = { exit = 3, stderr = "no room at b\n" }
+[expect]
+exit = "completed"
+did_not_run = ["build"]
+[expect.tasks]
+check = "fail"
+"check[a]" = { note = "exit 3: no room at a" }
+"check[b]" = "pass"
+build = { output = { items = ["c"] } }
+"#,
+    );
+    assert_eq!(came.code, 3, "{came:#?}");
+    for part in [
+        "FAILED  .  one\n        it goes wrong\n",
+        "./tests/one.toml:6  exit\n    expected  completed\n    got       failed\n    because   `check` settled fail: ",
+        "./tests/one.toml:7  did_not_run\n    expected  `build` did not run\n    got       it ran\n",
+        "./tests/one.toml:10  tasks.check[a].note\n    expected  exit 3: no room at a\n    got       exit 3: no room at b\n                                 ^\n",
+        "./tests/one.toml:11  tasks.check[b]\n    expected  an instance `b`\n    got       `check` has the instances `a`\n",
+        "./tests/one.toml:12  tasks.build.output.items[0]\n    expected  \"c\"\n    got       \"a\"\n",
+        "1 case: 0 passed, 1 failed",
+    ] {
+        assert!(came.out.contains(part), "{part}\n---\n{}", came.out);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_case_is_shown_in_its_text() {
+    let pack = pack();
+    for (text, code, message, help) in [
+        ("[expect]\nexit = ", "plan::case::not_toml", "this is not TOML", ""),
+        ("expects = 1", "plan::case::unknown_key", "a case has no key `expects`", "did you mean `expect`?"),
+        (
+            "[expect]\nexits = \"failed\"",
+            "plan::case::unknown_key",
+            "`expect` has no key `exits`",
+            "did you mean `exit`?",
+        ),
+        (
+            "[stub]\nbuild = { attempts = [{ exti = 1 }] }\n[expect]\nsteps = 1",
+            "plan::case::unknown_key",
+            "a stub has no key `exti`",
+            "did you mean `exit`?",
+        ),
+        (
+            "[expect.tasks.build]\nstaus = \"pass\"",
+            "plan::case::unknown_key",
+            "`tasks.build` has no key `staus`",
+            "did you mean `status`?",
+        ),
+        (
+            "[expect]\nexit = \"failled\"",
+            "plan::case::wrong_value",
+            "nothing ever is `failled` here",
+            "did you mean `failed`?",
+        ),
+        (
+            "[expect.tasks]\nbuild = \"passed\"",
+            "plan::case::wrong_value",
+            "nothing ever is `passed` here",
+            "did you mean `pass`?",
+        ),
+        (
+            "[expect]\nsteps = \"1\"",
+            "plan::case::wrong_value",
+            "this has to be a number from 0, and is a string",
+            "",
+        ),
+        (
+            "[stub]\nbuild = { duration = \"1 hour\" }\n[expect]\nsteps = 1",
+            "plan::case::wrong_value",
+            "`1 hour` is no duration",
+            "",
+        ),
+        (
+            "[files]\n\"../x\" = \"\"\n[expect]\nsteps = 1",
+            "plan::case::wrong_value",
+            "`../x` is no path in the workspace",
+            "",
+        ),
+        ("about = \"nothing\"", "plan::case::expects_nothing", "this case expects nothing", "expect = {"),
+        ("[expect.tasks]\nbuild = {}", "plan::case::wrong_value", "this expects nothing of `build`", ""),
+        (
+            "[stub]\nbiuld = {}\n[expect]\nsteps = 1",
+            "plan::case::unknown_name",
+            "the plan has no task `biuld`",
+            "did you mean `build`?",
+        ),
+        (
+            "[expect.tasks]\ndeplyo = \"pass\"",
+            "plan::case::unknown_name",
+            "the plan has no task `deplyo`",
+            "did you mean `deploy`?",
+        ),
+        (
+            "[expect]\nverify = { hole = \"pass\" }",
+            "plan::case::unknown_name",
+            "no acceptance gate `hole`",
+            "did you mean `whole`?",
+        ),
+        (
+            "[expect.tasks.deploy]\nverifiers = { okay = \"pass\" }",
+            "plan::case::unknown_name",
+            "`deploy` has no verifier `okay`",
+            "did you mean `ok`?",
+        ),
+        (
+            "[stub]\n\"deploy/no\" = {}\n[expect]\nsteps = 1",
+            "plan::case::unknown_name",
+            "`deploy` has no verifier `no`",
+            "",
+        ),
+        (
+            "[expect.tasks]\n\"build[a]\" = \"pass\"",
+            "plan::case::unknown_name",
+            "`build` does not fan out",
+            "",
+        ),
+        (
+            "[params]\ncty = \"Ulm\"\n[expect]\nsteps = 1",
+            "plan::case::unknown_name",
+            "the plan has no parameter `cty`",
+            "did you mean `city`?",
+        ),
+        (
+            "plan = \"q.plan\"\n[expect]\nsteps = 1",
+            "plan::case::unknown_name",
+            "the pack has no plan `q.plan`",
+            "did you mean `p.plan`?",
+        ),
+        ("[stub]\npage = {}\n[expect]\nsteps = 1", "plan::case::no_stub", "`page` is a report", ""),
+        ("[expect.tasks.page]\nstaged = []", "plan::case::nothing_seen", "`page` starts nothing", ""),
+    ] {
+        let came = case(&pack, text);
+        assert_eq!(came.code, 1, "{text}\n{came:#?}");
+        for part in [code, message, help, "tests/one.toml:"] {
+            assert!(came.err.contains(part), "{text}\n{part}\n---\n{}", came.err);
+        }
+        assert!(
+            came.out.contains("ERROR   .  one") && came.out.contains("1 could not be run"),
+            "{}",
+            came.out
+        );
+    }
+    pack.write("q.plan", "command a { run = \"true\" }\n");
+    let came = case(&pack, "[expect]\nsteps = 1");
+    assert_eq!(came.code, 1);
+    assert!(came.err.contains("plan::case::which_plan"), "{}", came.err);
+    let came = case(&pack, "plan = \"q.plan\"\n[expect]\nsteps = 1");
+    assert_eq!(came.code, 0, "{came:#?}");
+}
+
+#[test]
+fn a_test_that_tests_nothing_is_an_error() {
+    let pack = pack();
+    let came = pack.plan(&["test", "."]);
+    assert_eq!(came.code, 1);
+    assert_eq!(came.err, "plan: `.` has no case: there is no `tests/*.toml` in it\n");
+    pack.write("tests/one.toml", "[expect]\nverdict = \"valid\"\n");
+    let came = pack.plan(&["test", ".", "--case", "two"]);
+    assert_eq!((came.code, came.err.as_str()), (1, "plan: no case has `two` in its name; there are `one`\n"));
+    let came = pack.plan(&["test", "p.plan"]);
+    assert!(came.code == 1 && came.err.contains("neither a pack nor a case"), "{came:?}");
+    let came = pack.plan(&["test", "nowhere"]);
+    assert_eq!((came.code, came.err.as_str()), (1, "plan: there is no `nowhere`\n"));
+    assert_eq!(pack.plan(&["test"]).code, 2);
+    let came = pack.plan(&["test", "tests/one.toml"]);
+    assert_eq!(came.code, 0, "{came:?}");
+}
+
+#[test]
+fn an_hour_passes_in_no_time_and_real_work_beside_it_in_its_own() {
+    let pack = Pack::in_memory(
+        r#"
+        command slow { run = "x" }
+        command late { timeout = 10m, required = false, run = "x" }
+        command real { timeout = 5s, run = "sleep 0.3 && echo done" }
+        command after { depends_on = [slow, real], when = real.last_line == "done", run = "true" }
+        command asked { required = false, done_when = "sleep 0.1 && false", run = "x" }
+        "#,
+    );
+    fs::create_dir(pack.file("tests")).unwrap();
+    let begun = Instant::now();
+    let came = case(
+        &pack,
+        r#"
+        [stub]
+        slow = { duration = "3h" }
+        late = { hangs = true }
+        asked = { exit = 4 }
+        [expect.tasks]
+        slow = "pass"
+        late = { status = "fail", note = "timed out after 10m" }
+        real = "pass"
+        after = "pass"
+        asked = { status = "fail", note = "exit 4" }
+        "#,
+    );
+    assert_eq!(came.code, 0, "{came:#?}");
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_stub_is_the_turn_of_an_agent() {
+    let pack = Pack::in_memory(
+        r#"
+        plan "p" { budget = { usd = 1.00, time = 1h } }
+        agent draft { prompt = "write", emits = { title: string }, emits_files = ["draft.md"] }
+        command count { depends_on = [draft], run = "wc -w < $PLAN_FILES/draft/draft.md" }
+        "#,
+    );
+    fs::create_dir(pack.file("tests")).unwrap();
+    let came = case(
+        &pack,
+        r#"
+        [stub.draft]
+        output = { title = "One" }
+        files = { "draft.md" = "one two three\n" }
+        cost = 0.25
+        duration = "5m"
+        [expect]
+        spent_usd = 0.25
+        [expect.tasks]
+        draft = { status = "pass", cost_usd = 0.25, files = ["draft.md"] }
+        count = { status = "pass", staged = ["draft/draft.md"] }
+        "#,
+    );
+    assert_eq!(came.code, 0, "{came:#?}");
+    let came =
+        case(&pack, "[stub.draft]\nfiles = { \"draft.md\" = \"one\" }\n[expect.tasks]\ndraft = \"fail\"");
+    assert_eq!(came.code, 0, "an agent owes an object: {came:#?}");
+    let came = case(&pack, "[expect]\nsteps = 2");
+    assert_eq!(came.code, 1);
+    assert!(came.out.contains("`agent` tasks cannot run yet"), "{}", came.out);
+}
+
+#[test]
+fn machines_read_what_came_of_it() {
+    let pack = pack();
+    pack.write("tests/good.toml", "[expect]\nverdict = \"valid\"\n");
+    pack.write("tests/wrong.toml", "[expect]\nverdict = \"invalid\"\n");
+    pack.write("tests/broken.toml", "[expect]\nverdikt = \"invalid\"\n");
+    let came = pack.plan(&["test", ".", "--format", "json"]);
+    assert_eq!(came.code, 1);
+    let report: Value = serde_json::from_str(&came.out).unwrap();
+    assert_eq!((&report["passed"], &report["failed"], &report["errors"]), (&1.into(), &1.into(), &1.into()));
+    let outcomes: Vec<_> = report["cases"].as_array().unwrap().iter().map(|case| &case["outcome"]).collect();
+    assert_eq!(outcomes, ["error", "ok", "failed"], "{}", came.out);
+    let difference = &report["cases"][2]["differences"][0];
+    assert_eq!(
+        (&difference["path"], &difference["line"], &difference["got"]),
+        (&"verdict".into(), &2.into(), &"valid".into())
+    );
+    let problem = &report["cases"][0]["problems"][0];
+    assert_eq!(problem["code"], "plan::case::unknown_key");
+    let came = pack.plan(&[
+        "test", ".", "--case", "wrong", "--case", "good", "--format", "junit", "--output", "out.xml",
+    ]);
+    assert_eq!(came.code, 3);
+    assert!(came.out.contains("ok      .  good"), "people read on: {}", came.out);
+    let xml = pack.read("out.xml");
+    assert!(xml.contains("<testsuite name=\".\" tests=\"2\" failures=\"1\" errors=\"0\""), "{xml}");
+    assert!(xml.contains("<failure message=\"verdict: expected invalid, got valid\">"), "{xml}");
+    let came = pack.plan(&["test", ".", "--output", "out.xml"]);
+    assert_eq!(came.code, 1);
+}
