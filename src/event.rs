@@ -229,6 +229,15 @@ impl Status {
         }
     }
 
+    /// Whether what settled so keeps no files, not even those of earlier attempts or rounds (EXECUTION §7).
+    #[must_use]
+    pub const fn is_silent(self) -> bool {
+        match self {
+            Self::Pass | Self::Partial | Self::Fail => false,
+            Self::Skipped | Self::Transport | Self::Blocked | Self::NotTaken | Self::Truncated => true,
+        }
+    }
+
     /// The word in the log and the status document.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -900,6 +909,11 @@ pub struct RunResumed {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     #[schemars(with = "Vec<String>")]
     pub again: Vec<Text>,
+    /// Those of them that were in a later round, and begin with the first one again. The others go on in their
+    /// round.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[schemars(with = "Vec<String>")]
+    pub anew: Vec<Text>,
     /// The capabilities that the machine declares now.
     #[schemars(with = "Vec<String>")]
     pub caps: Vec<Text>,

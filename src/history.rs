@@ -150,6 +150,22 @@ pub struct Round {
     pub last: Option<Arc<AttemptEnded>>,
     /// How many attempts it took.
     pub attempts: u32,
+    /// What they spent.
+    pub cost: Usd,
+}
+
+impl Round {
+    /// The result of the round, or the reading that a failure keeps.
+    #[must_use]
+    pub fn output(&self) -> Option<Raw> {
+        output_of(&self.settled, self.last.as_deref())
+    }
+
+    /// The files that the task kept in it.
+    #[must_use]
+    pub fn files(&self) -> Option<&FileSet> {
+        self.last.as_ref()?.files_of(self.settled.status)
+    }
 }
 
 /// How a row settled.
@@ -202,14 +218,11 @@ impl Row {
     #[must_use]
     pub fn output(&self) -> Option<Raw> {
         let settled = self.settled.as_ref()?;
-        match settled.status {
-            Status::Blocked | Status::NotTaken | Status::Truncated | Status::Transport => return None,
-            Status::Pass | Status::Partial | Status::Fail | Status::Skipped => {}
+        match &self.instances {
+            Some(instances) if keeps_output(settled.status) => Some(fold(instances)),
+            Some(_) => None,
+            None => output_of(settled, self.last.as_deref()),
         }
-        if let Some(instances) = &self.instances {
-            return Some(fold(instances));
-        }
-        settled.output.clone().or_else(|| self.last.as_ref()?.output.clone())
     }
 
     /// The files that it keeps: none for a status that drops them (EXECUTION §7).
@@ -229,7 +242,9 @@ impl Row {
         self.reuse.as_ref().is_some_and(|decided| decided.taken) && self.last.is_none() && self.round == 1
     }
 
-    fn start_round(&mut self, round: u32) {
+    /// Pending again, in the next round.
+    fn start_round(&mut self) {
+        let round = self.round + 1;
         let name = std::mem::take(&mut self.name);
         let mut rounds = std::mem::take(&mut self.rounds);
         if let Some(settled) = self.settled.take() {
@@ -238,6 +253,7 @@ impl Row {
                 settled,
                 last: self.last.take(),
                 attempts: self.attempts,
+                cost: self.cost.minus(cost_of(&rounds)),
             });
         }
         let (first_round, repair) = (self.first_round, self.repair);
@@ -255,7 +271,7 @@ impl Row {
 
     /// The plan goes back to it, in this round of the plan.
     fn repair(&mut self, round: u32) {
-        self.start_round(self.round + 1);
+        self.start_round();
         self.first_round = self.round;
         self.repair = round;
     }
@@ -264,6 +280,15 @@ impl Row {
     fn start_over(&mut self) {
         let ran = self.ran || self.instances.iter().flat_map(IndexMap::values).any(|row| row.ran);
         *self = Self { ran, afresh: self.afresh, ..Self::new(std::mem::take(&mut self.name)) };
+    }
+
+    /// Pending again in its round, as if that had only begun.
+    fn start_round_over(&mut self) {
+        let (round, first_round, repair) = (self.round, self.first_round, self.repair);
+        let rounds = std::mem::take(&mut self.rounds);
+        self.start_over();
+        let cost = cost_of(&rounds);
+        *self = Self { round, first_round, repair, rounds, cost, ..std::mem::take(self) };
     }
 
     fn cut(&mut self) {
@@ -277,6 +302,24 @@ impl Row {
             instance.cut();
         }
     }
+}
+
+fn cost_of(rounds: &[Round]) -> Usd {
+    rounds.iter().fold(Usd::ZERO, |sum, round| sum.plus(round.cost))
+}
+
+const fn keeps_output(status: Status) -> bool {
+    match status {
+        Status::Blocked | Status::NotTaken | Status::Truncated | Status::Transport => false,
+        Status::Pass | Status::Partial | Status::Fail | Status::Skipped => true,
+    }
+}
+
+fn output_of(settled: &Settled, last: Option<&AttemptEnded>) -> Option<Raw> {
+    if !keeps_output(settled.status) {
+        return None;
+    }
+    settled.output.clone().or_else(|| last?.output.clone())
 }
 
 /// The fold of a mapped task (LANGUAGE §8): passing instances' outputs, and who passed, failed, and was
@@ -513,7 +556,7 @@ impl History {
             Body::RoundStarted(body) => match &body.reviewer {
                 Some(reviewer) => {
                     for task in body.tasks.iter().chain([reviewer]) {
-                        self.row_mut(task)?.start_round(body.round);
+                        self.row_mut(task)?.start_round();
                     }
                 }
                 None => {
@@ -564,7 +607,10 @@ impl History {
                 for task in &body.again {
                     let row = self.row_mut(task)?;
                     row.afresh |= body.from.is_some();
-                    row.start_over();
+                    match body.anew.contains(task) {
+                        true => row.start_over(),
+                        false => row.start_round_over(),
+                    }
                     if let (task, Some(_)) = split_name(task) {
                         // Its fold is open again, and what else settled below it stays.
                         self.row_mut(task)?.settled = None;

@@ -240,6 +240,12 @@ fn end(history: &History) -> String {
         out.push_str(&format!(
             "{name} {status} attempts={attempts} note={note} output={output} files={files}\n"
         ));
+        for round in &row.rounds {
+            let (status, note) = (round.settled.status.as_str(), &round.settled.note);
+            let output = round.output().map_or_else(|| "-".to_owned(), |output| output.get().to_owned());
+            let (number, attempts) = (round.round, round.attempts);
+            out.push_str(&format!("  {number} {status} attempts={attempts} note={note:?} output={output}\n"));
+        }
         for (key, instance) in row.instances.iter().flatten() {
             end_row(out, &format!("{name}[{key}]"), instance);
         }

@@ -189,7 +189,6 @@ static REFUSED: &[NotYet] = &[
     NotYet { what: "`gate` tasks", playable: false, places: |plan| of_kind(plan, "gate") },
     NotYet { what: "`machine` tasks", playable: true, places: |plan| of_kind(plan, "machine") },
     NotYet { what: "`call` tasks", playable: true, places: |plan| of_kind(plan, "call") },
-    NotYet { what: "`revise`", playable: false, places: |plan| tasks(plan, |task| !task.revise.is_empty()) },
     NotYet {
         what: "`isolation = \"worktree\"`",
         playable: false,

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use super::fanout::{raw, value_json};
 use super::json;
 use super::ports::Staged;
+use super::rounds::{self, Review};
 use super::scheduler::Scheduler;
 use super::settle;
 use super::staging::{self, Upstream};
 use super::units::Unit;
 use super::verdict;
 use crate::event::{Grade, Raw, Status};
-use crate::history::{Repair, Row};
+use crate::history::{Repair, Round, Row};
 use crate::ir::{Join, Kind, Plan, Stage, Task, TaskId};
 use crate::source::Text;
 
@@ -54,6 +55,8 @@ pub(super) fn of_attempt(s: &Scheduler, task: TaskId, element: Option<&str>) -> 
         let files = last.files.is_some();
         object.member(name, &envelope_of(status, last.note.as_deref(), output, files));
         let directory = staging::directory(name, element);
+        // A reviewer that is verified is asked about what it wrote now, not about its last review.
+        staged.retain(|set: &Staged| set.directory != directory);
         staged.extend(last.files.clone().map(|set| Staged { directory, set }));
     }
     Inputs { json: object.end(), staged }
@@ -114,17 +117,35 @@ fn read_by(s: &Scheduler, unit: Unit, reads_params: bool) -> (Object, Vec<Staged
     if let Some(outcome) = &outcome {
         object.member("outcome", &outcome.json);
     }
-    if let Some(repair) = s.history.repair.as_ref().filter(|repair| {
+    let repair = s.history.repair.as_ref().filter(|repair| {
         let row = &s.history.rows[task.index()];
         row.repair == repair.round && row.first_round == row.round
-    }) {
-        object.member("revision", &revision(s, repair));
+    });
+    if let Some(review) = rounds::review(s, task) {
+        object.member("revision", &of_review(s, &review));
+    } else if let Some(repair) = repair {
+        object.member("revision", &of_repair(s, repair));
     }
     (object, staged)
 }
 
+/// Why a reviewer sent its body back: its envelope of the round before.
+fn of_review(s: &Scheduler, review: &Review<'_>) -> String {
+    let Round { settled, .. } = review.last;
+    let output = review.last.output();
+    let output = output.as_deref().map(serde_json::value::RawValue::get);
+    let files = review.last.files().is_some();
+    format!(
+        "{{\"round\":{},\"max_rounds\":{},\"reviewer\":{},\"review\":{}}}",
+        review.round,
+        review.max_rounds,
+        json::quoted(&s.plan[review.reviewer].name.value),
+        envelope_of(settled.status, settled.note.as_deref(), output, files)
+    )
+}
+
 /// Why the plan went back: one entry for each acceptance gate that did not hold.
-fn revision(s: &Scheduler, repair: &Repair) -> String {
+fn of_repair(s: &Scheduler, repair: &Repair) -> String {
     let mut review = Object::new();
     for (name, said) in &repair.gates {
         let note = settle::objection(said);

@@ -18,6 +18,7 @@ mod readiness;
 mod render;
 pub mod resume;
 pub mod reuse;
+mod rounds;
 mod route;
 pub mod scheduler;
 mod settle;

@@ -7,6 +7,7 @@ use super::budget::Ceiling;
 use super::conditions;
 use super::fanout::{self, Produced};
 use super::reuse;
+use super::rounds;
 use super::route;
 use super::scheduler::Scheduler;
 use super::settle;
@@ -469,8 +470,8 @@ fn affordable(s: &Scheduler, unit: Unit) -> Decision {
     }
 }
 
-/// Up to which event everything has to be on disk before `unit` starts: the settles that it depends on, and
-/// for an epilogue those of the main graph.
+/// Up to which event everything has to be on disk before `unit` starts: the settles that it depends on, the
+/// review that sent it back, and for an epilogue those of the main graph.
 pub(super) fn needs(s: &Scheduler, unit: Unit) -> u64 {
     let id = s.id(unit);
     let rest = match s.task(unit).stage {
@@ -481,7 +482,8 @@ pub(super) fn needs(s: &Scheduler, unit: Unit) -> u64 {
         Some(spread) => spread.needs.max(own_needs(s, unit)),
         None => shared_needs(s, id),
     };
-    rest.max(shared)
+    let review = rounds::review(s, id).map_or(0, |review| review.last.settled.seq);
+    rest.max(shared).max(review)
 }
 
 /// The greatest settle of the dependencies that the whole task waited for.

@@ -53,7 +53,7 @@ pub fn decide(plan: &ValidPlan, history: &History, request: &Request) -> Decisio
         None if history.state() == State::Ended => return Decision::Reported,
         None => (Again::new(plan, history).cleaned_up(), false),
     };
-    let again = again.names();
+    let (again, anew) = again.names();
     let lacking = cannot_run(plan, history, &again, &caps);
     if !lacking.is_empty() {
         return Decision::Refused(lacking);
@@ -62,6 +62,7 @@ pub fn decide(plan: &ValidPlan, history: &History, request: &Request) -> Decisio
         reopened,
         from: request.from.clone(),
         again,
+        anew,
         caps,
         ceilings: request.ceilings,
         keep_going: request.keep_going || history.keep_going,
@@ -227,19 +228,23 @@ struct Again<'a> {
     history: &'a History,
     /// By task: the whole of it.
     whole: Vec<bool>,
+    /// By task: whether its rounds begin again; otherwise it goes on in the round that was broken off.
+    anew: Vec<bool>,
     /// Instances.
     parts: Vec<(TaskId, Text)>,
 }
 
 impl<'a> Again<'a> {
     fn new(plan: &'a ValidPlan, history: &'a History) -> Self {
-        Self { plan, history, whole: vec![false; plan.tasks.len()], parts: Vec::new() }
+        let none = vec![false; plan.tasks.len()];
+        Self { plan, history, whole: none.clone(), anew: none, parts: Vec::new() }
     }
 
     /// `id`, all downstream of it and the whole epilogue; and what the halt kept from running.
     fn from(mut self, id: TaskId, halt: Option<Halt>) -> Self {
         self.whole = self.plan.graph().downstream(id);
         self.whole[id.index()] = true;
+        self.anew.clone_from(&self.whole);
         match halt {
             Some(halt) => self.halted(halt).epilogue(),
             None => self.epilogue(),
@@ -264,6 +269,7 @@ impl<'a> Again<'a> {
     fn epilogue(mut self) -> Self {
         for id in self.plan.ids().filter(|&id| self.plan[id].stage == Stage::Epilogue) {
             self.whole[id.index()] = true;
+            self.anew[id.index()] = true;
         }
         self
     }
@@ -283,29 +289,33 @@ impl<'a> Again<'a> {
         self
     }
 
-    /// The names of what really has to be undone, in declaration order.
-    fn names(self) -> Vec<Text> {
+    /// The names of what really has to be undone, in declaration order; and those of them whose rounds begin
+    /// again.
+    fn names(self) -> (Vec<Text>, Vec<Text>) {
         let rows = &self.history.rows;
         let mut parts = self.parts.into_iter().peekable();
-        let mut names = Vec::new();
+        let (mut names, mut anew) = (Vec::new(), Vec::new());
         for id in self.plan.ids() {
             let whole = self.whole[id.index()];
-            if whole && has_happened(&rows[id.index()]) {
-                names.push(rows[id.index()].name.clone());
+            let row = &rows[id.index()];
+            if whole && has_happened(row) {
+                names.push(row.name.clone());
+                anew.extend((self.anew[id.index()] && row.round > 1).then(|| row.name.clone()));
             }
             while let Some((_, element)) = parts.next_if(|(of, _)| *of == id) {
                 if !whole {
-                    names.push(instance_name(&rows[id.index()].name, &element));
+                    names.push(instance_name(&row.name, &element));
                 }
             }
         }
-        names
+        (names, anew)
     }
 }
 
 /// Whether there is anything to undo.
 fn has_happened(row: &Row) -> bool {
     row.is_settled()
+        || row.round > 1
         || row.instances.is_some()
         || row.attempts > 0
         || row.running.is_some()

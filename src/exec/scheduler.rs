@@ -9,6 +9,7 @@ mod effects;
 mod look;
 mod rebuild;
 mod rest;
+mod reviews;
 mod spread;
 mod timers;
 mod verification;
@@ -25,13 +26,14 @@ use super::budget::Limits;
 use super::inputs::Cache;
 use super::readiness::{self, Decision};
 use super::reuse::{self, Past};
+use super::rounds;
 use super::settle;
 use super::states::{self, On, Phase, RunOn, RunPhase, Then};
 use super::units::{ByStage, Queue, TaskState, Unit};
 use super::verdict;
 use crate::event::{AttemptEnded, Body, Event, Exit, Timer, TimerFired, Warning};
 use crate::history::{History, Mismatch};
-use crate::ir::{Millis, Stage, TaskId, Usd};
+use crate::ir::{Bodies, Millis, Stage, TaskId, Usd};
 use crate::source::Text;
 use crate::validate::ValidPlan;
 
@@ -130,6 +132,9 @@ pub struct Scheduler {
     judge: BTreeSet<Unit>,
     /// Mapped tasks all of whose instances are terminal.
     folds: BTreeSet<Unit>,
+    bodies: Bodies,
+    /// Reviewers that have sent their bodies back, and whose round has not begun.
+    sent_back: BTreeSet<TaskId>,
     /// The first cause behind each blocked unit.
     pub(super) causes: FxHashMap<Unit, Unit>,
     /// Warnings to record.
@@ -152,6 +157,7 @@ impl Scheduler {
         let history = History::of(plan.name.clone(), names);
         let epilogue = plan.ids().filter(|&id| plan[id].stage == Stage::Epilogue).collect();
         let cache = Cache::new(&plan);
+        let bodies = Bodies::new(&plan, plan.graph());
         Self {
             options: Options { jobs: options.jobs.max(1), ..options },
             history,
@@ -166,6 +172,8 @@ impl Scheduler {
             asking_gates: false,
             judge: BTreeSet::new(),
             folds: BTreeSet::new(),
+            bodies,
+            sent_back: BTreeSet::new(),
             causes: FxHashMap::default(),
             notices: VecDeque::new(),
             rest: None,
@@ -252,6 +260,9 @@ impl Scheduler {
             && self.history.interrupted.is_none()
             && let Some(body) = acceptance::follows(self).filter(|_| acceptance::settled(self))
         {
+            return Some(Action::Record(Box::new(body)));
+        }
+        if let Some(body) = rounds::due(self) {
             return Some(Action::Record(Box::new(body)));
         }
         let judged = || self.judge.iter().find_map(|&unit| settle::judge(self, unit));
@@ -353,7 +364,7 @@ impl Scheduler {
             Body::TimerFired(TimerFired { timer: Timer::Retry, task: Some(task) }) => {
                 step = Some(self.step(task, On::RetryDue)?);
             }
-            Body::TaskSettled(body) => step = Some(self.step(&body.task, On::Settled)?),
+            Body::TaskSettled(body) => step = Some(self.step(&body.task, self.settles(body))?),
             Body::GateAsked(body) => step = Some(self.step(&body.task, On::Asked)?),
             Body::GateAnswered(body) => step = Some(self.step(&body.task, On::Answered)?),
             Body::Halted(_) => self.walk(RunOn::Halted)?,
@@ -371,8 +382,8 @@ impl Scheduler {
             Body::RunEnded(body) => {
                 self.walk(if body.exit == Exit::Waiting { RunOn::Waits } else { RunOn::Ended })?;
             }
-            Body::RoundStarted(body) if body.reviewer.is_none() => self.can_go_back(&body.tasks)?,
-            Body::RoundStarted(_) | Body::NodeEntered(_) => {
+            Body::RoundStarted(body) => self.can_go_back(body.tasks.iter().chain(&body.reviewer))?,
+            Body::NodeEntered(_) => {
                 let message = format!("`{}` is an event that this version cannot replay", event.body.kind());
                 return Err(Mismatch { message });
             }
@@ -388,7 +399,11 @@ impl Scheduler {
             }
         }
         match &event.body {
-            Body::PlanAdmitted(_) | Body::RunResumed(_) | Body::RoundStarted(_) => self.rebuild()?,
+            Body::PlanAdmitted(_) | Body::RunResumed(_) => self.rebuild()?,
+            Body::RoundStarted(body) => match &body.reviewer {
+                Some(reviewer) => self.begin_round(reviewer, &body.tasks)?,
+                None => self.rebuild()?,
+            },
             Body::AttemptEnded(body) => self.attempt_ended(body, spent_before),
             Body::TimerFired(TimerFired { timer: Timer::Ceiling, .. }) if verdict::decided(self) => {
                 if let Some(ceiling) = self.limits.time_up(&self.used()) {
@@ -397,7 +412,11 @@ impl Scheduler {
             }
             Body::Warning(body) if self.is_noticed(body) => drop(self.notices.pop_front()),
             Body::StopRequested(_) if self.rest.is_some() => self.cleanup_since = Some(event.t),
-            Body::Interrupted(_) => self.only_cleanup(event.t),
+            Body::Halted(_) => self.end_reviews(Stage::Main, event)?,
+            Body::Interrupted(_) => {
+                self.end_reviews(Stage::Epilogue, event)?;
+                self.only_cleanup(event.t);
+            }
             Body::RunStarted(_)
             | Body::InstancesNamed(_)
             | Body::ReuseDecided(_)
@@ -410,7 +429,6 @@ impl Scheduler {
             | Body::GateAsked(_)
             | Body::GateAnswered(_)
             | Body::Warning(_)
-            | Body::Halted(_)
             | Body::StopRequested(_)
             | Body::Alive(_)
             | Body::RunEnded(_) => {}

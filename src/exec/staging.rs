@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::fanout::aligned;
 use super::ports::Staged;
+use super::rounds;
 use super::scheduler::Scheduler;
 use super::units::Unit;
 use crate::event::Status;
@@ -33,8 +34,16 @@ pub(super) fn staged(s: &Scheduler, unit: Unit, outcome: Option<&[Staged]>) -> V
         }
     }
     let mut all: Vec<Staged> = sets.0.into_values().collect();
+    all.extend(of_review(s, unit));
     all.extend(outcome.unwrap_or_default().iter().cloned());
     all
+}
+
+/// The evidence of the review that sent `unit` back.
+fn of_review(s: &Scheduler, unit: Unit) -> Option<Staged> {
+    let review = rounds::review(s, s.id(unit))?;
+    let set = review.last.files()?.clone();
+    Some(Staged { directory: directory(&s.plan[review.reviewer].name.value, None), set })
 }
 
 /// Sets by the unit that wrote them.

@@ -23,6 +23,8 @@ pub enum Phase {
     Asking,
     /// Its instances are named and not all of them are terminal.
     Expanding,
+    /// Has settled in this round, and its reviewer has not settled for good.
+    Revising,
     /// Has its status.
     Settled,
 }
@@ -56,6 +58,10 @@ pub enum On {
     Answered,
     /// `task_settled`.
     Settled,
+    /// `task_settled` of a task that may have to run again: its review is not over.
+    SettledInRound,
+    /// Its review is over: what it settled as in the last round stays.
+    Reviewed,
     /// `round_started` makes it pending again.
     SentBack,
     /// `run_resumed` makes it pending again.
@@ -93,6 +99,10 @@ pub enum Then {
     Spread,
     /// Who waits for it is told.
     Tell,
+    /// Who waits for it inside its body is told.
+    TellBody,
+    /// Who waits for it outside of its body is told.
+    TellOthers,
 }
 
 /// A row: from, on, to, then.
@@ -102,11 +112,12 @@ pub type TaskRow = (Phase, On, Phase, &'static [Then]);
 pub static TASK: &[TaskRow] = {
     use On::{
         Again, AllVerified, Answered, Asked, AttemptEnded, AttemptPassed, CutOff, Named, NotDone, RetryDue,
-        RetryScheduled, SentBack, Started, Verified,
+        RetryScheduled, Reviewed, SentBack, SettledInRound, Started, Verified,
     };
-    use Phase::{Asking, Ended, Expanding, Pending, Running, Verifying, Waiting};
+    use Phase::{Asking, Ended, Expanding, Pending, Revising, Running, Verifying, Waiting};
     use Then::{
-        FreeSlot, Judge, Judged, Queue, Spread, TakeSlot, Tell, Unask, Unqueue, Unwait, Verify, Wait,
+        FreeSlot, Judge, Judged, Queue, Spread, TakeSlot, Tell, TellBody, TellOthers, Unask, Unqueue, Unwait,
+        Verify, Wait,
     };
     const DONE: Phase = Phase::Settled;
     &[
@@ -128,11 +139,18 @@ pub static TASK: &[TaskRow] = {
         (Asking, Answered, Pending, &[Unask, Queue]),
         (Asking, On::Settled, DONE, &[Unask, Tell]), // a halt came first
         (Expanding, On::Settled, DONE, &[Tell]),
+        (Pending, SettledInRound, Revising, &[Unqueue, TellBody]),
+        (Ended, SettledInRound, Revising, &[Judged, TellBody]),
+        (Waiting, SettledInRound, Revising, &[Unwait, TellBody]),
+        (Asking, SettledInRound, Revising, &[Unask, TellBody]),
+        (Revising, SentBack, Pending, &[]), // and queued in dependency order, once all of them are
+        (Revising, Reviewed, DONE, &[TellOthers]),
         (Pending, Again, Pending, &[]),
         (Verifying, Again, Pending, &[]),
         (Ended, Again, Pending, &[]),
         (Asking, Again, Pending, &[]),
         (Expanding, Again, Pending, &[]),
+        (Revising, Again, Pending, &[]),
         (DONE, SentBack, Pending, &[]),
         (DONE, Again, Pending, &[]),
     ]
@@ -246,6 +264,7 @@ impl Phase {
         (Self::Waiting, "waiting", "Waits before another attempt."),
         (Self::Asking, "asking", "Waits for a person's answer."),
         (Self::Expanding, "expanding", "Its instances are named, and not all of them are terminal."),
+        (Self::Revising, "revising", "Has settled in this round, and its reviewer has not settled for good."),
         (Self::Settled, "settled", "Has its status, from `pass` to `truncated`."),
     ];
 
@@ -270,6 +289,8 @@ impl On {
         (Self::Asked, "gate_asked", ""),
         (Self::Answered, "gate_answered", ""),
         (Self::Settled, "task_settled", ""),
+        (Self::SettledInRound, "task_settled (in a round)", ""),
+        (Self::Reviewed, "its review is over", ""),
         (Self::SentBack, "round_started", ""),
         (Self::Again, "run_resumed", ""),
     ];
@@ -292,6 +313,8 @@ impl Then {
         (Self::Unask, "stop asking", ""),
         (Self::Spread, "make its instances", ""),
         (Self::Tell, "tell who waits for it", ""),
+        (Self::TellBody, "tell who waits for it in its body", ""),
+        (Self::TellOthers, "tell who waits for it outside", ""),
     ];
 }
 
@@ -345,7 +368,9 @@ pub fn markdown() -> String {
     section(
         &mut page,
         "A task",
-        "A whole task, or one instance of a mapped one. An instance is never `expanding`.",
+        "A whole task, or one instance of a mapped one. An instance is never `expanding`, \
+         and never `revising`. That a review is over is no event of its own: the reviewer has settled for good, or the \
+         run has halted.",
         Phase::NAMES.iter().map(|row| (row.1, row.2)),
         &task,
     );

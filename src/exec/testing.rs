@@ -157,6 +157,12 @@ impl TaskBuilder<'_> {
         self
     }
 
+    pub(super) fn revises(mut self, names: &[&str], max_rounds: u32) -> Self {
+        let targets = names.iter().map(|name| spanned(self.id(name))).collect();
+        self.get().revise = targets;
+        self.set(|task| task.max_rounds = Some(spanned(max_rounds)))
+    }
+
     pub(super) fn when(self, condition: Condition) -> Self {
         self.set(|task| task.when = Some(Box::new(spanned(condition))))
     }
@@ -473,7 +479,9 @@ impl<'a> Sim<'a> {
             let settled = row.settled.as_ref();
             let blocked = settled.and_then(|settled| settled.blocked.clone());
             let output = row.output().map(|output| output.get().to_owned());
-            format!("{name}: {:?} {:?} {blocked:?} {output:?} {}", row.status(), row.note(), row.attempts)
+            let rounds: Vec<_> = row.rounds.iter().map(|round| (round.round, round.settled.status)).collect();
+            let (status, note, attempts) = (row.status(), row.note(), row.attempts);
+            format!("{name}: {status:?} {note:?} {blocked:?} {output:?} {attempts} {rounds:?}")
         }
         let rows = &self.scheduler.history().rows;
         let mut all = Vec::new();

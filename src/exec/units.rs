@@ -148,6 +148,8 @@ pub(super) struct TaskState {
     pub(super) until: Millis,
     /// Whether a task with `done_when` upstream has run (LANGUAGE §11).
     pub(super) rewound: bool,
+    /// Whether it was counted among what failed, if it did.
+    pub(super) counted: bool,
     /// Its instances, once they are named.
     pub(super) spread: Option<Box<Spread>>,
 }

@@ -162,6 +162,11 @@ fn stuck(s: &Scheduler) -> Text {
         .map(|id| {
             let task = &s.plan[id];
             let open = |of: &&crate::ir::Dependency| s.tasks[of.task.index()].phase != Phase::Settled;
+            let reviewer = s.bodies().reviewer(id).filter(|_| s.tasks[id.index()].phase == Phase::Revising);
+            if let Some(reviewer) = reviewer {
+                let (name, reviewer) = (&task.name.value, &s.plan[reviewer].name.value);
+                return format!("`{name}` waits for its reviewer `{reviewer}`");
+            }
             match task.depends_on.iter().find(open) {
                 Some(of) => format!("`{}` waits for `{}`", task.name.value, s.plan[of.task].name.value),
                 None => format!("`{}` waits for nothing", task.name.value),

@@ -3,6 +3,7 @@
 //!
 //! Unaware of text and of runs: `lower` makes it, `validate` judges it, `exec` runs it, `dump` writes it.
 
+pub mod bodies;
 pub mod condition;
 pub mod dump;
 pub mod facts;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+pub use bodies::Bodies;
 pub use condition::Condition;
 pub use graph::Graph;
 pub use kind::Kind;

@@ -192,7 +192,7 @@ impl View<'_> {
             files,
             blocked: row.settled.as_ref().and_then(|settled| settled.blocked.clone()),
             instances,
-            rounds: row.rounds.iter().map(|round| self.round(round)).collect(),
+            rounds: row.rounds.iter().map(|round| self.round(row, round)).collect(),
             verifiers: checks(&row.verifiers),
         }
     }
@@ -205,16 +205,15 @@ impl View<'_> {
         }
     }
 
-    fn round(&self, round: &Round) -> RoundStatus {
-        let output = round.settled.output.as_ref();
-        let output = output.or_else(|| round.last.as_ref()?.output.as_ref());
-        let files = round.last.as_ref().and_then(|last| last.files_of(round.settled.status));
+    fn round(&self, row: &Row, round: &Round) -> RoundStatus {
+        // Silence drops what earlier rounds left (EXECUTION §7).
+        let files = round.files().filter(|_| !row.status().is_some_and(Status::is_silent));
         RoundStatus {
             round: round.round,
             status: round.settled.status.as_str(),
             note: round.settled.note.clone(),
             attempts: round.attempts,
-            output: output.map(self.show),
+            output: round.output().map(|output| (self.show)(&output)),
             files: files.map(|set| set.paths.clone()).unwrap_or_default(),
         }
     }

@@ -102,11 +102,11 @@ pub fn live_sets(history: &History) -> Vec<&FileSet> {
 }
 
 fn add_live<'a>(row: &'a Row, sets: &mut Vec<&'a FileSet>) {
-    if row.status().is_some_and(is_silent) {
+    if row.status().is_some_and(Status::is_silent) {
         return;
     }
     sets.extend(row.last.iter().flat_map(|last| sets_of(last)));
-    let rounds = row.rounds.iter().filter(|round| !is_silent(round.settled.status));
+    let rounds = row.rounds.iter().filter(|round| !round.settled.status.is_silent());
     sets.extend(rounds.filter_map(|round| round.last.as_ref()).flat_map(|last| sets_of(last)));
 }
 
@@ -114,14 +114,6 @@ fn add_live<'a>(row: &'a Row, sets: &mut Vec<&'a FileSet>) {
 fn sets_of(last: &AttemptEnded) -> impl Iterator<Item = &FileSet> {
     let kept = last.if_rejected.as_ref().and_then(|kept| kept.files.as_ref());
     last.files.iter().chain(kept)
-}
-
-/// Whether a task that settled so has no files.
-const fn is_silent(status: Status) -> bool {
-    match status {
-        Status::Pass | Status::Partial | Status::Fail => false,
-        Status::Skipped | Status::Transport | Status::Blocked | Status::NotTaken | Status::Truncated => true,
-    }
 }
 
 /// What of the files that `history` stands for is missing, by name.

@@ -64,7 +64,9 @@ impl Scheduler {
                 self.tally.asking.remove(&unit);
             }
             Then::Spread => self.spread(unit)?,
-            Then::Tell => self.tell(unit),
+            Then::Tell => self.tell(unit, event)?,
+            Then::TellBody => self.tell_body(unit),
+            Then::TellOthers => self.tell_others(unit),
         }
         Ok(())
     }
@@ -143,7 +145,7 @@ impl Scheduler {
         }
     }
 
-    fn met(&mut self, dependent: TaskId) {
+    pub(super) fn met(&mut self, dependent: TaskId) {
         let state = &mut self.tasks[dependent.index()];
         state.unmet = state.unmet.saturating_sub(1);
         if state.unmet == 0 {
@@ -152,14 +154,25 @@ impl Scheduler {
     }
 
     /// `unit` has settled: everybody who waits for it is told.
-    pub(super) fn tell(&mut self, unit: Unit) {
+    pub(super) fn tell(&mut self, unit: Unit, event: &Event) -> Result<(), Mismatch> {
         let id = self.id(unit);
+        if self.bodies.reviewer(id) == Some(id) {
+            self.end_review(id, event)?;
+        }
         self.remember_cause(unit);
         self.look_for_complete(unit);
         match unit.index() {
             Some(at) => self.tell_of_instance(unit, id, at),
-            None => self.tell_of_task(unit, id),
+            None => self.tell_of_task(unit, id, |_, _| true),
         }
+        Ok(())
+    }
+
+    /// The review of `unit` is over: everybody outside of its body who waits for it is told.
+    pub(super) fn tell_others(&mut self, unit: Unit) {
+        let id = self.id(unit);
+        self.look_for_complete(unit);
+        self.tell_of_task(unit, id, |this, dependent| !this.bodies.together(id, dependent));
     }
 
     fn tell_of_instance(&mut self, unit: Unit, id: TaskId, at: usize) {
@@ -185,7 +198,7 @@ impl Scheduler {
         }
     }
 
-    fn tell_of_task(&mut self, unit: Unit, id: TaskId) {
+    fn tell_of_task(&mut self, unit: Unit, id: TaskId, waits: impl Fn(&Self, TaskId) -> bool) {
         self.folds.remove(&unit);
         let task = &self.plan[id];
         let (stage, always) = (task.stage, task.always.value);
@@ -197,16 +210,18 @@ impl Scheduler {
         let named = self.tasks[id.index()].spread.is_some();
         for at in 0..self.plan.graph().dependents(id).len() {
             let dependent = self.plan.graph().dependents(id)[at];
-            if !(named && aligned(&self.plan[dependent], &self.plan[id])) {
+            if waits(self, dependent) && !(named && aligned(&self.plan[dependent], &self.plan[id])) {
                 self.met(dependent);
             }
         }
     }
 
+    /// Counts a required main task that does not hold, once.
     pub(super) fn count_failure(&mut self, id: TaskId) {
         let task = &self.plan[id];
         let Some(settled) = &self.history.rows[id.index()].settled else { return };
-        if task.required && task.stage == Stage::Main && !settled.status.holds() {
+        let fails = task.required && task.stage == Stage::Main && !settled.status.holds();
+        if fails && !std::mem::replace(&mut self.tasks[id.index()].counted, true) {
             self.tally.failures += 1;
             let this = (settled.seq, id);
             self.tally.first_failure = Some(self.tally.first_failure.map_or(this, |first| first.min(this)));

@@ -30,6 +30,7 @@ impl Scheduler {
         self.asking_gates = false;
         self.judge.clear();
         self.folds.clear();
+        self.sent_back.clear();
         self.causes.clear();
         self.notices.clear();
         self.rest = None;
@@ -51,7 +52,8 @@ impl Scheduler {
     fn rebuild_task(&mut self, id: TaskId) -> Result<(), Mismatch> {
         let unit = Unit::whole(self.plan.graph().position(id));
         let row = &self.history.rows[id.index()];
-        let phase = phase_of_row(&self.plan[id], row);
+        let held = row.is_settled() && self.is_held(id);
+        let phase = if held { Phase::Revising } else { phase_of_row(&self.plan[id], row) };
         let (named, settled, cost) = (row.instances.is_some(), row.is_settled(), cost_of(row));
         let ran = row.ran || row.instances.iter().flat_map(IndexMap::values).any(|row| row.ran);
         let task = &self.plan[id];
@@ -63,11 +65,19 @@ impl Scheduler {
             self.spread_again(unit)?;
         }
         if settled {
-            self.count_failure(id);
             self.remember_cause(unit);
+        }
+        if settled && !held {
+            self.count_failure(id);
             self.find_completion(id);
         } else {
             *self.tally.unsettled.of_mut(stage) += 1;
+        }
+        if held && self.bodies.binds(id) {
+            self.count_failure(id);
+        }
+        if held && self.bodies.reviewer(id) == Some(id) {
+            self.sent_back.insert(id);
         }
         if always {
             self.tally.cleanup = self.tally.cleanup.plus(cost);
@@ -103,7 +113,12 @@ impl Scheduler {
             Phase::Asking => {
                 self.tally.asking.insert(unit);
             }
-            Phase::Pending | Phase::Running | Phase::Waiting | Phase::Expanding | Phase::Settled => {}
+            Phase::Pending
+            | Phase::Running
+            | Phase::Waiting
+            | Phase::Expanding
+            | Phase::Revising
+            | Phase::Settled => {}
         }
     }
 
@@ -112,7 +127,7 @@ impl Scheduler {
         let unmet = task.depends_on.iter().filter(|dependency| {
             let row = &self.history.rows[dependency.task.index()];
             let named = row.instances.is_some() && aligned(task, &self.plan[dependency.task]);
-            !row.is_settled() && !named
+            self.holds_up(dependency.task, id, row) && !named
         });
         u32::try_from(unmet.count()).expect("a plan has fewer than 2^32 tasks")
     }

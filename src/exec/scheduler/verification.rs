@@ -64,9 +64,9 @@ impl Scheduler {
             acceptance::are_due(self) || (self.asking_gates && acceptance::silent(self).next().is_some());
     }
 
-    /// A repair of the plan makes settled tasks pending again.
-    pub(super) fn can_go_back(&self, tasks: &[Text]) -> Result<(), Mismatch> {
-        tasks.iter().try_for_each(|name| self.step(name, On::SentBack).map(drop))
+    /// A round makes settled tasks pending again.
+    pub(super) fn can_go_back<'a>(&self, tasks: impl IntoIterator<Item = &'a Text>) -> Result<(), Mismatch> {
+        tasks.into_iter().try_for_each(|name| self.step(name, On::SentBack).map(drop))
     }
 
     /// What the end of an attempt comes to.

@@ -7,4 +7,5 @@ mod fan_out;
 mod joins;
 mod properties;
 mod resume;
+mod reviews;
 mod size;

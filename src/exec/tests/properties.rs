@@ -6,7 +6,7 @@ use crate::event::{Body, Ceilings, Exit, Grade, Status, Verdict};
 use crate::exec::resume::{Decision, Request, decide};
 use crate::exec::scheduler::Dispatch;
 use crate::exec::testing::{Builder, Played, Setup, Sim, fails, lost, pass, says, usd};
-use crate::ir::{Join, Millis, Stage};
+use crate::ir::{Bodies, Graph, Join, Millis, Plan, Stage, TaskId};
 use crate::validate::ValidPlan;
 
 /// A task of a random plan.
@@ -23,6 +23,8 @@ struct Spec {
     priced: bool,
     needs: bool,
     course: u8,
+    /// How many rounds it has as a reviewer of what it depends on, from 2.
+    rounds: u8,
 }
 
 fn spec() -> impl Strategy<Value = Spec> {
@@ -30,20 +32,23 @@ fn spec() -> impl Strategy<Value = Spec> {
     let rare = |weight| prop::bool::weighted(weight);
     (
         (prop::collection::vec(any::<u8>(), 0..4), join, rare(0.4), rare(0.2), rare(0.3)),
-        (rare(0.3), rare(0.3), rare(0.2), rare(0.03), 0..12u8),
+        (rare(0.3), rare(0.3), rare(0.2), rare(0.03), 0..12u8, prop_oneof![2 => Just(0), 1 => 2..5u8]),
     )
         .prop_map(
-            |((deps, join, advisory, epilogue, always), (mapped, serial, priced, needs, course))| Spec {
-                deps,
-                join,
-                advisory,
-                epilogue,
-                always: always && epilogue,
-                mapped,
-                serial,
-                priced,
-                needs,
-                course,
+            |((deps, join, advisory, epilogue, always), (mapped, serial, priced, needs, course, rounds))| {
+                Spec {
+                    deps,
+                    join,
+                    advisory,
+                    epilogue,
+                    always: always && epilogue,
+                    mapped,
+                    serial,
+                    priced,
+                    needs,
+                    course,
+                    rounds,
+                }
             },
         )
 }
@@ -51,6 +56,8 @@ fn spec() -> impl Strategy<Value = Spec> {
 /// Every task emits a list, so that any can be fanned out over.
 fn plan(specs: &[Spec], keep_going: bool) -> ValidPlan {
     let mut plan = Builder::new();
+    let mut upstream: Vec<Vec<bool>> = Vec::new();
+    let mut free = vec![true; specs.len()];
     for (at, spec) in specs.iter().enumerate() {
         let same: Vec<usize> = (0..at).filter(|&of| specs[of].epilogue == spec.epilogue).collect();
         let mut deps: Vec<usize> =
@@ -58,6 +65,15 @@ fn plan(specs: &[Spec], keep_going: bool) -> ValidPlan {
         deps.sort_unstable();
         deps.dedup();
         let producer = deps.first().copied();
+        let above = |of: usize| deps.iter().any(|&dep| dep == of || upstream[dep][of]);
+        upstream.push((0..specs.len()).map(above).collect());
+        // A body is one of its dependencies, and all that stands between.
+        let back_to = if at % 3 == 0 { deps.last() } else { deps.first() };
+        let between = |of: usize, dep: usize| of == dep || (upstream[at][of] && upstream[of][dep]);
+        let targets: Vec<usize> =
+            (0..at).filter(|&of| back_to.is_some_and(|&dep| between(of, dep))).collect();
+        let reviews =
+            spec.rounds > 0 && !spec.mapped && targets.iter().all(|&of| free[of] && !specs[of].mapped);
         let mut task = plan.command(&format!("t{at}")).after_ids(deps.iter().copied());
         task = task.with(|task| task.may_complete = at % 3 != 0);
         if !deps.is_empty() {
@@ -81,20 +97,38 @@ fn plan(specs: &[Spec], keep_going: bool) -> ValidPlan {
         if spec.serial {
             task = task.files("f");
         }
+        if reviews && !targets.is_empty() {
+            targets.iter().chain([&at]).for_each(|&of| free[of] = false);
+            let names: Vec<String> = targets.iter().map(|of| format!("t{of}")).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            task = task.revises(&names, u32::from(spec.rounds));
+        }
         if let Some(of) = producer.filter(|&of| spec.mapped && !specs[of].mapped) {
             task.over(&format!("t{of}"), "keys");
         }
     }
+    // Reviewers that wait for each other are refused.
+    while let Some(&reviewer) = circle(&plan.plan).first() {
+        plan.plan.tasks[reviewer.index()].revise.clear();
+    }
     if keep_going { plan.keep_going().done() } else { plan.done() }
 }
 
-/// What an attempt comes to: depends on nothing but its name and number.
+fn circle(plan: &Plan) -> Vec<TaskId> {
+    let graph = Graph::new(plan);
+    Bodies::new(plan, &graph).circle(plan, &graph)
+}
+
+/// What an attempt comes to: depends on nothing but its name, its number and its round.
 fn course(specs: &[Spec], dispatch: &Dispatch) -> Played {
-    let course = specs[dispatch.task.index()].course;
+    let Spec { course, rounds, .. } = specs[dispatch.task.index()];
     let salt: u32 = dispatch.element.iter().flat_map(|name| name.bytes()).map(u32::from).sum();
     let list = || says(r#"{"keys":["a","b",3]}"#).cost("0.01");
     let takes = 1 + u64::from(course) * 7 + u64::from(salt % 5);
-    match (u32::from(course) + salt) % 12 {
+    if rounds > 0 && dispatch.round < 1 + u32::from(course) % 4 {
+        return fails("again").takes(takes);
+    }
+    match (u32::from(course) + salt + dispatch.round - 1) % 12 {
         0 => fails("exit 1"),
         1 => Played { grade: Grade::Skipped, ..pass() },
         2 => lost(),
@@ -189,7 +223,8 @@ proptest! {
 
     /// With one job, tasks settle in the declaration-stable topological order.
     #[test]
-    fn one_job_is_the_declared_order(specs in prop::collection::vec(spec(), 1..14), keep_going: bool) {
+    fn one_job_is_the_declared_order(mut specs in prop::collection::vec(spec(), 1..14), keep_going: bool) {
+        specs.iter_mut().for_each(|spec| spec.rounds = 0); // A review puts off what waits for it.
         let plan = plan(&specs, keep_going);
         let sim = Sim::new(plan.clone(), &setup(1), |dispatch| course(&specs, dispatch)).run();
         let mut order: Vec<&str> = Vec::new();

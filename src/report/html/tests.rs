@@ -142,6 +142,7 @@ fn audit() -> Story {
         reopened: false,
         from: None,
         again: vec![],
+        anew: Vec::new(),
         caps: vec![],
         ceilings,
         keep_going: false,

@@ -304,6 +304,7 @@ mod tests {
             reopened: false,
             from: None,
             again: vec![],
+            anew: Vec::new(),
             caps: vec![],
             ceilings: Ceilings::default(),
             keep_going: false,

@@ -38,6 +38,7 @@ mod report_to;
 mod required_behind_advisory;
 mod result_in_epilogue;
 mod revise_between;
+mod revise_circle;
 mod revise_fans_out;
 mod revise_max_rounds;
 mod revise_not_upstream;
@@ -104,6 +105,7 @@ pub static RULES: &[&Rule] = &[
     &revise_two_bodies::RULE,
     &revise_fans_out::RULE,
     &revise_between::RULE,
+    &revise_circle::RULE,
     &revise_past_reviewer::RULE,
     &machine_no_start::RULE,
     &machine_several_starts::RULE,

@@ -4,6 +4,7 @@ use super::super::context::Context;
 use super::super::rule::Rule;
 use super::revise_between::between;
 use crate::diag::{Code, Diagnostics, Severity};
+use crate::ir::Bodies;
 
 /// Finds dependents of a target that do not depend on its reviewer.
 pub static RULE: Rule = Rule {
@@ -32,6 +33,8 @@ static PAST_REVIEWER: Code = Code {
 
 fn check(context: &Context<'_>, found: &mut Diagnostics) {
     let mut suspects = Vec::new();
+    let bodies = Bodies::new(context.plan, context.graph);
+    let circle = bodies.circle(context.plan, context.graph);
     for (reviewer, task) in context.tasks().filter(|(_, task)| !task.revise.is_empty()) {
         let unnamed = between(context, reviewer);
         for target in &task.revise {
@@ -40,7 +43,10 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
                     || task.revise.iter().any(|target| target.value == dependent)
                     // A second reviewer of the same task is another rule's finding.
                     || context.plan[dependent].revise.iter().any(|own| own.value == target.value)
-                    || unnamed.contains(&dependent);
+                    || unnamed.contains(&dependent)
+                    // It could not depend on the reviewer, which is another rule's finding.
+                    || (circle.contains(&reviewer)
+                        && bodies.reviewer(dependent).is_some_and(|other| circle.contains(&other)));
                 if !inside && !context.plan[dependent].holes {
                     suspects.push((reviewer, dependent, target));
                 }
@@ -48,8 +54,8 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
         }
     }
     let pairs: Vec<_> = suspects.iter().map(|&(reviewer, dependent, _)| (reviewer, dependent)).collect();
-    let bodies: Vec<_> = suspects.iter().map(|&(reviewer, _, target)| (target.value, reviewer)).collect();
-    let (waits, reviewed) = (context.upstream(&pairs), context.upstream(&bodies));
+    let targets: Vec<_> = suspects.iter().map(|&(reviewer, _, target)| (target.value, reviewer)).collect();
+    let (waits, reviewed) = (context.upstream(&pairs), context.upstream(&targets));
     for (((reviewer, dependent, target), waits), reviewed) in suspects.into_iter().zip(waits).zip(reviewed) {
         // What the reviewer does not depend on, it does not review: another rule's finding.
         if !reviewed {

@@ -3,7 +3,7 @@
 use super::super::context::Context;
 use super::super::rule::Rule;
 use crate::diag::{Code, Diagnostics, Severity};
-use crate::ir::{Join, OnFailure, Stage};
+use crate::ir::{Bodies, Join, OnFailure, Stage};
 
 /// Finds main tasks that join `"settled"` on required ones while a failure halts the run.
 pub static RULE: Rule = Rule {
@@ -33,13 +33,16 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
     if context.plan.header.on_failure == OnFailure::Continue {
         return;
     }
+    let bodies = Bodies::new(context.plan, context.graph);
     for (id, task) in context.tasks() {
         if task.join.value != Join::Settled || task.stage != Stage::Main {
             continue;
         }
         let required = task.depends_on.iter().find(|dependency| {
             let other = &context.plan[dependency.task];
-            other.required && !other.holes && other.stage == Stage::Main
+            // While it is under review, a failure stops nothing.
+            let reviewed = bodies.together(id, dependency.task) && !bodies.binds(dependency.task);
+            other.required && !other.holes && other.stage == Stage::Main && !reviewed
         });
         if let Some(dependency) = required {
             let (name, other) = (context.name(id), context.name(dependency.task));

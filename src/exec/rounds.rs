@@ -1,0 +1,100 @@
+//! Review rounds: when a reviewer sends its body back, when its review is over, and what is read of the round
+//! before (LANGUAGE §9).
+//!
+//! Each round is asked for anew: nothing here remembers one. Unaware of queues and counters.
+
+use super::readiness;
+use super::scheduler::Scheduler;
+use super::units::Unit;
+use super::verdict;
+use crate::event::{Body, RoundStarted, Status};
+use crate::history::{Round, Row};
+use crate::ir::{Stage, TaskId};
+
+/// The review that sent a task back.
+pub(super) struct Review<'a> {
+    /// Who sent it back.
+    pub(super) reviewer: TaskId,
+    /// How the reviewer came out in the round before.
+    pub(super) last: &'a Round,
+    /// Which round of this review runs now, from 2.
+    pub(super) round: u32,
+    /// How many there may be.
+    pub(super) max_rounds: u32,
+}
+
+/// The review because of which `task` runs again. None in the first round, and outside of bodies.
+pub(super) fn review(s: &Scheduler, task: TaskId) -> Option<Review<'_>> {
+    let reviewer = s.bodies().reviewer(task)?;
+    let row = row(s, reviewer);
+    let round = nth(row);
+    if round == 1 {
+        return None;
+    }
+    Some(Review { reviewer, last: row.rounds.last()?, round, max_rounds: max_rounds(s, reviewer) })
+}
+
+/// Whether `reviewer` sends its body back if it settles, or has settled, as `status`: it failed, rounds
+/// remain, and the run still goes on with them.
+pub(super) fn sends_back(s: &Scheduler, reviewer: TaskId, status: Status) -> bool {
+    let failed = match status {
+        Status::Fail => true,
+        Status::Pass
+        | Status::Partial
+        | Status::NotTaken
+        | Status::Skipped
+        | Status::Transport
+        | Status::Blocked
+        | Status::Truncated => false,
+    };
+    failed && nth(row(s, reviewer)) < max_rounds(s, reviewer) && !is_cut_short(s, reviewer) && {
+        let target = |id| Unit::whole(s.plan.graph().position(id));
+        let barred = |id| readiness::barred(s, target(id)).is_some();
+        !s.plan[reviewer].revise.iter().any(|target| barred(target.value))
+    }
+}
+
+/// Whether no further round of `reviewer` begins, whatever it says: the main graph has halted, or a signal
+/// came while the epilogue ran, which starts over then.
+pub(super) fn is_cut_short(s: &Scheduler, reviewer: TaskId) -> bool {
+    match s.plan[reviewer].stage {
+        Stage::Main => s.history.halted.is_some(),
+        Stage::Epilogue => s.history.interrupted.is_some(),
+    }
+}
+
+/// The round that is due, or the ceiling that forbids it.
+pub(super) fn due(s: &Scheduler) -> Option<Body> {
+    let interrupted = s.history.interrupted.is_some();
+    let reviewer = s.sent_back().find(|_| !interrupted)?;
+    if s.plan[reviewer].stage == Stage::Main
+        && let Some(ceiling) = s.limits.forbids(&s.used(), None)
+    {
+        return Some(verdict::halted_by(ceiling).into());
+    }
+    let mut targets: Vec<TaskId> = s.plan[reviewer].revise.iter().map(|target| target.value).collect();
+    targets.sort_unstable_by_key(|&id| s.plan.graph().position(id));
+    let name = |id: TaskId| s.plan[id].name.value.clone();
+    Some(
+        RoundStarted {
+            reviewer: Some(name(reviewer)),
+            round: row(s, reviewer).round + 1,
+            tasks: targets.into_iter().map(name).collect(),
+            gates: Vec::new(),
+        }
+        .into(),
+    )
+}
+
+fn row(s: &Scheduler, task: TaskId) -> &Row {
+    &s.history.rows[task.index()]
+}
+
+/// Which round of its review a reviewer is in, from 1: a repair of the plan begins a new one.
+fn nth(row: &Row) -> u32 {
+    row.round - row.first_round + 1
+}
+
+fn max_rounds(s: &Scheduler, reviewer: TaskId) -> u32 {
+    s.plan[reviewer].max_rounds.as_ref().map_or(1, |most| most.value)
+}
