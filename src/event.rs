@@ -487,6 +487,10 @@ pub struct AttemptStarted {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[schemars(with = "Option<String>")]
     pub token: Option<Text>,
+    /// Whether nothing runs, because a person has said that the attempt which was interrupted had passed: its
+    /// promises are held to, and its verifiers look at it. It is no step.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub answered: bool,
 }
 
 /// How one attempt came out.
@@ -836,6 +840,8 @@ pub struct GateAnswered {
     /// What was asked.
     #[schemars(with = "String")]
     pub task: Text,
+    /// Which question: the number of the event that asked it.
+    pub question: u64,
     /// The answer.
     #[schemars(with = "String")]
     pub answer: Text,

@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 use serde_json::value::RawValue;
 
 use crate::event::{
-    AttemptEnded, Blocked, Body, Ceilings, Event, FileSet, GateAnswered, GateAsked, Grade, Halted, Raw,
-    ReuseDecided, RunEnded, Status, VerifierEnded, Warning,
+    AttemptEnded, Blocked, Body, Ceilings, Event, FileSet, Grade, Halted, Raw, ReuseDecided, RunEnded,
+    Status, VerifierEnded, Warning,
 };
 use crate::ir::{Millis, Usd, dump};
 use crate::source::Text;
@@ -134,9 +134,40 @@ pub struct Row {
     /// What each verifier says of the attempt that ended last.
     pub verifiers: IndexMap<Text, VerifierEnded>,
     /// The open question.
-    pub asked: Option<GateAsked>,
+    pub asked: Option<Question>,
     /// The answer to the latest question.
-    pub answered: Option<GateAnswered>,
+    pub answered: Option<Answer>,
+}
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Its number, that of the event that asked it: an answer names it, so that an old one never serves a new
+    /// question.
+    pub number: u64,
+    /// When it was asked, in time of the whole run.
+    pub since: Millis,
+    /// The round in which it was asked, from 1.
+    pub round: u32,
+    /// What is asked.
+    pub ask: Text,
+    /// The answers.
+    pub options: Vec<Text>,
+}
+
+/// What was answered.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The number of the question.
+    pub question: u64,
+    /// When, in milliseconds since 1970 in UTC.
+    pub at: i64,
+    /// The answer.
+    pub answer: Text,
+    /// Who answered.
+    pub by: Text,
+    /// A result given with it.
+    pub result: Option<Raw>,
 }
 
 /// A round that is over.
@@ -428,6 +459,17 @@ impl History {
         self.plan_round() - 1
     }
 
+    /// The open questions and whose they are, in declaration order.
+    pub fn questions(&self) -> impl Iterator<Item = (Text, &Question)> {
+        self.rows.iter().flat_map(|row| {
+            let own = row.asked.as_ref().map(|question| (row.name.clone(), question));
+            let parts = row.instances.iter().flatten();
+            let parts =
+                parts.filter_map(|(key, part)| Some((instance_name(&row.name, key), part.asked.as_ref()?)));
+            own.into_iter().chain(parts)
+        })
+    }
+
     /// The state that the log tells of.
     #[must_use]
     pub fn state(&self) -> State {
@@ -486,13 +528,15 @@ impl History {
             Body::AttemptStarted(body) => {
                 self.last_attempt = body.attempt;
                 let row = self.row_mut(&body.task)?;
-                let runs = !row.takes_over();
+                let runs = !row.takes_over() && !body.answered;
                 row.running = Some(body.attempt);
                 row.retrying = false;
                 row.ended = false;
                 row.cut_off = false;
                 row.asked = None;
-                row.answered = None;
+                if !body.answered {
+                    row.answered = None;
+                }
                 row.round = body.round;
                 row.verifiers.clear();
                 self.steps += u64::from(runs);
@@ -569,14 +613,27 @@ impl History {
                 }
             },
             Body::GateAsked(body) => {
+                let since = self.elapsed();
                 let row = self.row_mut(&body.task)?;
                 row.answered = None;
-                row.asked = Some(body.clone());
+                row.asked = Some(Question {
+                    number: event.seq,
+                    since,
+                    round: row.round,
+                    ask: body.ask.clone(),
+                    options: body.options.clone(),
+                });
             }
             Body::GateAnswered(body) => {
                 let row = self.row_mut(&body.task)?;
                 row.asked = None;
-                row.answered = Some(body.clone());
+                row.answered = Some(Answer {
+                    question: body.question,
+                    at: event.at,
+                    answer: body.answer.clone(),
+                    by: body.by.clone(),
+                    result: body.result.clone(),
+                });
             }
             Body::Warning(body) => self.warnings.push(body.clone()),
             Body::Halted(body) => {

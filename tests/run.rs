@@ -21,7 +21,7 @@ use plan::exec::{self, Outcome, RunOptions};
 use plan::history::{History, Row};
 use plan::ir::Usd;
 use plan::runner::stub::Time;
-use plan::runner::{StubRunner, Stubs};
+use plan::runner::{Answers, StubPeople, StubRunner, Stubs};
 use plan::source::Text;
 use plan::store::RunDir;
 use plan::validate::ValidPlan;
@@ -52,6 +52,8 @@ struct Case {
     stop: Option<Time>,
     /// What tasks do; one without a stub passes at once.
     stub: Stubs,
+    /// What people answer; a gate without an answer waits.
+    answers: Answers,
     /// Why its log is not cut and resumed, if it is not: time and signals of a second sitting differ.
     uncut: Option<String>,
 }
@@ -78,6 +80,7 @@ impl Default for Case {
             signals: Vec::new(),
             stop: None,
             stub: Stubs::default(),
+            answers: Answers::default(),
             uncut: None,
         }
     }
@@ -172,7 +175,8 @@ impl Sitting<'_> {
             workspace: self.workspace.clone(),
             others: None,
         };
-        let mut sources: Vec<Box<dyn Source>> = Vec::new();
+        let people = StubPeople::new(case.answers.clone(), Arc::clone(&clock));
+        let mut sources: Vec<Box<dyn Source>> = vec![Box::new(people)];
         if disturbed {
             sources.push(Box::new(Disturbances { case: case.clone(), clock: Arc::clone(&clock) }));
         }
@@ -234,7 +238,7 @@ fn end(history: &History) -> String {
     fn row(out: &mut String, name: &str, row: &Row) {
         let status = row.status().map_or("pending", |status| status.as_str());
         let note = row.note().map_or("-", |note| note.as_str());
-        let output = row.output().map_or_else(|| "-".to_owned(), |output| output.get().to_owned());
+        let output = row.output().map_or_else(|| "-".to_owned(), |output| timeless(output.get()));
         let files = row.files().map_or_else(String::new, |files| files.paths.join(" "));
         let attempts = row.attempts;
         out.push_str(&format!(
@@ -257,6 +261,14 @@ fn end(history: &History) -> String {
     let ended = history.ended.as_ref().map(|ended| (ended.exit.as_str(), ended.verdict));
     out.push_str(&format!("{ended:?} spent {}\n", history.spent));
     out
+}
+
+/// A gate's output without when it was answered: a second sitting has a clock of its own.
+fn timeless(output: &str) -> String {
+    match output.split_once(",\"at\":\"") {
+        Some((said, at)) if said.starts_with("{\"answer\":") => format!("{said}{}", &at[at.len() - 1..]),
+        _ => output.to_owned(),
+    }
 }
 
 fn end_row(out: &mut String, name: &str, row: &Row) {

@@ -2,6 +2,7 @@
 //!
 //! One command, one file. Unaware of rules and wording: commands ask a layer and print what it says.
 
+mod answer;
 mod check;
 mod completions;
 mod evidence;
@@ -13,6 +14,7 @@ mod logs;
 mod params;
 mod plans;
 mod reference;
+mod requests;
 mod run;
 mod runs;
 mod show;
@@ -66,6 +68,7 @@ enum Command {
     Runs(runs::Arguments),
     Status(status::Arguments),
     Logs(logs::Arguments),
+    Answer(answer::Arguments),
     Stop(stop::Arguments),
     Evidence(evidence::Arguments),
     Gc(gc::Arguments),
@@ -87,6 +90,7 @@ impl Command {
             Self::Runs(arguments) => runs::run(&arguments),
             Self::Status(arguments) => status::run(&arguments),
             Self::Logs(arguments) => logs::run(&arguments),
+            Self::Answer(arguments) => answer::run(&arguments),
             Self::Stop(arguments) => stop::run(&arguments),
             Self::Evidence(arguments) => evidence::run(&arguments),
             Self::Gc(arguments) => gc::run(&arguments),

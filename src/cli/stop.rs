@@ -1,19 +1,12 @@
 //! `plan stop RUN`: asks the process that runs a run to end it.
 
-use std::time::{Duration, Instant};
-
+use super::requests::{self, Sent, send};
 use super::state::{Opened, StateArguments};
 use super::{Answer, Exit, Failure, print};
 use crate::event::StopRequested;
 use crate::history::State;
-use crate::source::Text;
-use crate::store::control::{self, Request};
-use crate::store::lock::Lock;
-use crate::store::log::Writer;
-use crate::store::{Error, LATEST, about::About, read};
-
-/// How long a process may take to take a request up before we say so.
-const PATIENCE: Duration = Duration::from_secs(10);
+use crate::store::LATEST;
+use crate::store::control::Request;
 
 /// Stop a run: attempts in flight are ended, nothing more starts but clean-up that is always due
 #[derive(Debug, clap::Args)]
@@ -31,46 +24,15 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Answer {
     let state = arguments.state.open();
     let run = state.resolve(&arguments.run)?;
-    let by: Option<Text> = std::env::var("USER").ok().filter(|user| !user.is_empty()).map(Text::from);
-    match Lock::take(&run) {
-        Ok(lock) => record(&state, &run, lock, by),
-        Err(Error::Held { .. }) => {
-            let asked = control::ask(&run, &Request::Stop { by: by.clone() })?;
-            let since = Instant::now();
-            while !asked.is_taken() {
-                std::thread::sleep(Duration::from_millis(20));
-                match Lock::take(&run) {
-                    Ok(_) if asked.is_taken() => break,
-                    // It ended without having seen the request.
-                    Ok(lock) => {
-                        asked.withdraw()?;
-                        return record(&state, &run, lock, by);
-                    }
-                    Err(Error::Held { .. }) if since.elapsed() < PATIENCE => {}
-                    Err(Error::Held { .. }) => {
-                        return Err(Failure::new(format!(
-                            "`{}` was asked to stop, and has not answered",
-                            run.name
-                        )));
-                    }
-                    Err(error) => return Err(error.into()),
-                }
-            }
+    let by = requests::who();
+    let lock = match send(&run, &Request::Stop { by: by.clone() }, "was asked to stop")? {
+        Sent::Free(lock) => lock,
+        Sent::Taken => {
             print(format!("{} stops\n", run.name))?;
-            Ok(Exit::Good)
+            return Ok(Exit::Good);
         }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Appends the request to a log that nobody else writes.
-fn record(
-    state: &crate::store::StateDir,
-    run: &crate::store::RunDir,
-    lock: Lock,
-    by: Option<Text>,
-) -> Answer {
-    let opened = Opened::new(state, &run.name)?;
+    };
+    let opened = Opened::new(&state, &run.name)?;
     match opened.history.state() {
         State::Ended => {
             let exit = opened.history.ended.as_ref().map_or("", |end| end.exit.as_str());
@@ -78,17 +40,7 @@ fn record(
         }
         State::Running | State::Interrupted | State::Waiting if opened.history.stop_requested => {}
         State::Running | State::Interrupted | State::Waiting => {
-            let digest = About::read(run)?.1;
-            let log = read::log(run, &digest)?;
-            let mut writer = Writer::resume(run, lock, &log)?;
-            let now = jiff::Timestamp::now().as_millisecond();
-            let failed = |failed: crate::store::log::Failed| {
-                Failure::new(format!("cannot write `{}`: {}", failed.path, failed.cause))
-            };
-            // No time passes where nothing runs.
-            let t = opened.history.t;
-            writer.append(now, t, StopRequested { by }.into()).map_err(failed)?;
-            writer.close().map_err(failed)?;
+            requests::append(&opened, lock, StopRequested { by })?;
         }
     }
     print(format!("{} was not running; its stop is recorded\n", run.name))?;

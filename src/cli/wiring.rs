@@ -69,11 +69,23 @@ impl Log for RunLog {
         }
         if let Body::GateAnswered(answered) = &event.body {
             self.requests.recorded(|request| match request {
-                control::Request::Answer { task, .. } => *task == answered.task,
+                control::Request::Answer { question, answer, by, .. } => {
+                    (*question, answer, by) == (answered.question, &answered.answer, &answered.by)
+                }
                 control::Request::Stop { .. } => false,
             });
         }
         Ok(event)
+    }
+
+    fn refused(&mut self, request: &Request) {
+        let Request::Answer { question, answer, by, .. } = request else { return };
+        self.requests.recorded(|kept| match kept {
+            control::Request::Answer { question: of, answer: said, by: who, .. } => {
+                (of, said, who) == (question, answer, by)
+            }
+            control::Request::Stop { .. } => false,
+        });
     }
 
     fn sync(&mut self, seq: u64) {
@@ -275,8 +287,8 @@ impl Source for Control {
         self.0.connect(move |told| match told {
             Told::Request(request) => post(Notice::Request(match request {
                 control::Request::Stop { by } => Request::Stop { by },
-                control::Request::Answer { task, answer, by, result } => {
-                    Request::Answer { task, answer, by, result }
+                control::Request::Answer { task, question, answer, by, result } => {
+                    Request::Answer { task, question, answer, by, result }
                 }
             })),
             Told::Unreadable(error) => say(&format!("plan: {error}\n")),

@@ -186,7 +186,6 @@ struct NotYet {
 
 static REFUSED: &[NotYet] = &[
     NotYet { what: "`agent` tasks", playable: true, places: |plan| of_kind(plan, "agent") },
-    NotYet { what: "`gate` tasks", playable: false, places: |plan| of_kind(plan, "gate") },
     NotYet { what: "`machine` tasks", playable: true, places: |plan| of_kind(plan, "machine") },
     NotYet { what: "`call` tasks", playable: true, places: |plan| of_kind(plan, "call") },
     NotYet {

@@ -14,8 +14,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
+use super::answers;
 use super::attempt::verify::{Of, Spoken, Subject, sit};
-use super::attempt::{self, Command, Context, Job, Order, Orders, Report};
+use super::attempt::{self, Answered, Command, Context, Job, Order, Orders, Report};
 use super::inputs::{self, inputs};
 use super::ports::{Clock, Log, LogFailed, Notice, Ports, Post, Reporter, Request};
 use super::resume;
@@ -23,7 +24,7 @@ use super::reuse::Past;
 use super::scheduler::{Action, Compare, Dispatch, Options, Scheduler, Unverified};
 use super::states::RunPhase;
 use crate::event::{
-    Alive, AttemptStarted, Body, EndedBy, Event, GateAnswered, Interrupted, PlanAdmitted, ReuseDecided,
+    Alive, AttemptStarted, Body, EndedBy, Event, Exit, GateAnswered, Interrupted, PlanAdmitted, ReuseDecided,
     RunResumed, RunStarted, StopRequested, VERSION, Warning,
 };
 use crate::history::{History, Mismatch, Row};
@@ -167,7 +168,7 @@ struct Driver {
     reporter: Box<dyn Reporter>,
     notices: mpsc::UnboundedReceiver<Notice>,
     /// Kept, so that the receiver never ends, and since dropping a source silences it.
-    _sources: Vec<Box<dyn super::ports::Source>>,
+    sources: Vec<Box<dyn super::ports::Source>>,
     _post: Post,
     attempts: JoinSet<Landed>,
     flights: FxHashMap<u32, Flight>,
@@ -243,7 +244,7 @@ impl Driver {
             clock,
             reporter,
             notices,
-            _sources: sources,
+            sources,
             _post: post,
             attempts: JoinSet::new(),
             flights: FxHashMap::default(),
@@ -280,7 +281,12 @@ impl Driver {
                 return self.go_on().await;
             }
             match resumed(&self.context.plan, self.scheduler.history(), options) {
-                Ok(Some(resumed)) => drop(self.record(resumed)?),
+                Ok(Some(resumed)) => {
+                    self.record(resumed)?;
+                    for (task, question) in self.scheduler.questions() {
+                        self.sources.iter_mut().for_each(|source| source.asked(&task, question));
+                    }
+                }
                 // It has ended, and stays as it ended.
                 Ok(None) => return Ok(()),
                 Err(problem) => return Err(Trouble::Run(RunError::Resume(problem))),
@@ -336,6 +342,8 @@ impl Driver {
         loop {
             while let Some(action) = self.scheduler.due().filter(|_| !self.killed) {
                 match action {
+                    // Somebody is there who can still answer.
+                    Action::Record(body) if waits(&body) && self.is_attended() => break,
                     Action::Record(body) => drop(self.record(*body)?),
                     Action::Dispatch(dispatch) => self.dispatch(dispatch)?,
                     Action::Compare(compare) => self.compare(compare)?,
@@ -363,15 +371,64 @@ impl Driver {
     /// The one door: an event is appended, folded in and shown.
     fn record(&mut self, body: impl Into<Body>) -> Result<u64, Trouble> {
         let event = self.log.append(self.clock.utc(), self.clock.now(), body.into())?;
+        let closes = self.closes(&event.body);
         self.scheduler.apply(&event)?;
         let seq = event.seq;
         if let Body::RunEnded(_) = event.body {
             // Nobody is told how the run ended before that is on disk.
             self.end = Some(event);
-        } else {
-            self.reporter.event(&event, self.scheduler.history());
+            return Ok(seq);
+        }
+        self.reporter.event(&event, self.scheduler.history());
+        if let Some(question) = closes {
+            self.sources.iter_mut().for_each(|source| source.closed(question));
+        }
+        if let Body::GateAsked(body) = &event.body
+            && let Some(question) =
+                self.scheduler.history().row(&body.task).and_then(|row| row.asked.as_ref())
+        {
+            self.sources.iter_mut().for_each(|source| source.asked(&body.task, question));
         }
         Ok(seq)
+    }
+
+    /// The open question that `body` closes.
+    fn closes(&self, body: &Body) -> Option<u64> {
+        let task = match body {
+            Body::GateAnswered(body) => &body.task,
+            Body::TaskSettled(body) if self.scheduler.asks_people() => &body.task,
+            Body::TaskSettled(_)
+            | Body::ReuseDecided(_)
+            | Body::RunStarted(_)
+            | Body::PlanAdmitted(_)
+            | Body::InstancesNamed(_)
+            | Body::AttemptStarted(_)
+            | Body::AttemptEnded(_)
+            | Body::VerifierEnded(_)
+            | Body::RetryScheduled(_)
+            | Body::TimerFired(_)
+            | Body::RoundStarted(_)
+            | Body::NodeEntered(_)
+            | Body::GateAsked(_)
+            | Body::Warning(_)
+            | Body::Halted(_)
+            | Body::StopRequested(_)
+            | Body::Interrupted(_)
+            | Body::Alive(_)
+            | Body::RunResumed(_)
+            | Body::RunEnded(_) => return None,
+        };
+        Some(self.scheduler.history().row(task)?.asked.as_ref()?.number)
+    }
+
+    /// Whether an open question may yet be answered by somebody who is there.
+    fn is_attended(&self) -> bool {
+        self.sources.iter().any(|source| source.attends())
+    }
+
+    /// Whether time passes that counts: something is in flight, or a question is open that time answers.
+    fn is_alive(&self) -> bool {
+        !self.is_idle() || self.scheduler.asks_people()
     }
 
     /// Whether nothing is in flight.
@@ -391,7 +448,10 @@ impl Driver {
     }
 
     fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), Trouble> {
-        let Dispatch { task, element, name, attempt, nth, round, needs, ask_done } = dispatch;
+        let Dispatch { task, element, name, attempt, nth, round, needs, ask_done, answered } = dispatch;
+        let said = self.scheduler.history().row(&name).and_then(|row| row.answered.as_ref());
+        let said = said.filter(|_| answered);
+        let said = said.map(|said| Answered { by: said.by.clone(), result: said.result.clone() });
         let taken = self.scheduler.history().row(&name).is_some_and(Row::takes_over);
         let taken = taken.then(|| self.scheduler.reusable(task, element.as_deref()).ok()).flatten();
         let taken = taken.zip(self.scheduler.reuses().cloned());
@@ -401,7 +461,8 @@ impl Driver {
             self.alive = Millis(self.clock.now().0 + ALIVE.0);
         }
         self.tokens.insert(attempt, token.clone());
-        let started = AttemptStarted { attempt, task: name.clone(), nth, round, token: Some(token.clone()) };
+        let started =
+            AttemptStarted { attempt, task: name.clone(), nth, round, token: Some(token.clone()), answered };
         let seq = self.record(started)?;
         let needs = match self.context.plan[task].on_interrupt {
             OnInterrupt::Ask => seq,
@@ -410,7 +471,8 @@ impl Driver {
         let (command, orders) = attempt::orders();
         self.flights
             .insert(attempt, Flight { task, name: name.clone(), command, asked: false, handle: None });
-        let job = Job { task, element, name, attempt, nth, round, token, ask_done, inputs, taken };
+        let job =
+            Job { task, element, name, attempt, nth, round, token, ask_done, answered: said, inputs, taken };
         if self.log.synced() >= needs {
             self.start(job, orders);
         } else {
@@ -532,7 +594,7 @@ impl Driver {
 
     async fn happens(&mut self) -> Happened {
         let timer = self.next_time().map(|at| self.clock.until(at));
-        let in_flight = !self.is_idle();
+        let alive = self.is_alive();
         // Signals and times come first: attempts that end all the time must not keep them waiting.
         tokio::select! {
             biased;
@@ -543,19 +605,19 @@ impl Driver {
             // Before the end of those who said it.
             Some((of, spoken)) = self.spoken.recv() => Happened::Spoken(of, spoken),
             Some(ended) = self.attempts.join_next_with_id() => Happened::Ended(ended),
-            () = tokio::time::sleep(TICK), if in_flight => Happened::Tick,
+            () = tokio::time::sleep(TICK), if alive => Happened::Tick,
         }
     }
 
     fn next_time(&self) -> Option<Millis> {
         let timer = self.scheduler.next_timer().filter(|_| !self.killed).map(|(at, _)| at);
-        let alive = (!self.is_idle()).then_some(self.alive);
+        let alive = self.is_alive().then_some(self.alive);
         timer.into_iter().chain(alive).min()
     }
 
     fn time_passed(&mut self) -> Result<(), Trouble> {
         let now = self.clock.now();
-        if !self.is_idle() && now >= self.alive {
+        if self.is_alive() && now >= self.alive {
             self.alive = Millis(now.0 + ALIVE.0);
             self.record(Alive {})?;
         }
@@ -606,18 +668,33 @@ impl Driver {
 
     fn told(&mut self, notice: Notice) -> Result<(), Trouble> {
         match notice {
-            Notice::Synced(_) => {}
+            Notice::Synced(_) | Notice::Left => {}
             Notice::LogFailed(failed) => return Err(failed.into()),
             Notice::Signal(name) => self.signalled(name)?,
             Notice::Request(Request::Stop { by }) => drop(self.record(StopRequested { by })?),
-            Notice::Request(Request::Answer { task, answer, by, result }) => {
-                let asked = self.scheduler.history().row(&task).is_some_and(|row| row.asked.is_some());
-                if asked {
-                    self.record(GateAnswered { task, answer, by, result })?;
-                } else {
-                    let message = compact_str::format_compact!("`{by}` answered what nobody asks");
-                    self.record(Warning { task: Some(task), message })?;
-                }
+            Notice::Request(request @ Request::Answer { .. }) => self.answered(request)?,
+        }
+        Ok(())
+    }
+
+    /// An answer counts if it is one of those to the question that is open.
+    fn answered(&mut self, request: Request) -> Result<(), Trouble> {
+        let Request::Answer { task, question, answer, by, result } = &request else { return Ok(()) };
+        let history = self.scheduler.history();
+        let refusal = answers::refusal(&self.context.plan, history, task, answer, result.as_ref());
+        let asked = history.row(task).and_then(|row| row.asked.as_ref());
+        let stale = || asked.is_none_or(|asked| asked.number != *question);
+        let refusal = refusal
+            .or_else(|| stale().then(|| format!("the question that `{by}` answers is not open any more")));
+        match refusal {
+            Some(why) => {
+                self.log.refused(&request);
+                let message = compact_str::format_compact!("an answer by {by} was refused: {why}");
+                self.record(Warning { task: None, message })?;
+            }
+            None => {
+                let Request::Answer { task, question, answer, by, result } = request else { return Ok(()) };
+                self.record(GateAnswered { task, question, answer, by, result })?;
             }
         }
         Ok(())
@@ -649,7 +726,7 @@ impl Driver {
         while self.log.synced() < seq {
             match self.notices.recv().await {
                 Some(Notice::LogFailed(failed)) => return Err(failed.into()),
-                Some(Notice::Synced(_) | Notice::Signal(_) | Notice::Request(_)) => {}
+                Some(Notice::Synced(_) | Notice::Signal(_) | Notice::Request(_) | Notice::Left) => {}
                 None => return Ok(()),
             }
         }
@@ -716,6 +793,11 @@ fn resumed(plan: &ValidPlan, history: &History, options: &RunOptions) -> Result<
         resume::Decision::Refused(why) => Err(why.join("; ")),
         resume::Decision::Resumes(resumed) => Ok(Some(resumed)),
     }
+}
+
+/// Whether `body` ends the sitting because only a person can move the run.
+fn waits(body: &Body) -> bool {
+    matches!(body, Body::RunEnded(end) if end.exit == Exit::Waiting)
 }
 
 /// The token that marks the processes of acceptance gates. No event names it, so that it is that of the run.

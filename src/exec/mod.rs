@@ -4,6 +4,7 @@
 //! turns actions into work through the [`ports`], and its results into events.
 mod acceptance;
 pub mod admission;
+pub mod answers;
 pub mod attempt;
 mod budget;
 mod conditions;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::event::{Body, Event, FileSet, NamedFile, Raw, VerifierMode};
-use crate::history::History;
+use crate::history::{History, Question};
 use crate::ir::{self, Millis};
 use crate::source::Text;
 
@@ -53,8 +53,10 @@ pub enum Notice {
     LogFailed(LogFailed),
     /// A signal to the executor: `INT` or `TERM`.
     Signal(Text),
-    /// Somebody put a request into `control/`.
+    /// Somebody put a request into `control/`, or answers a question.
     Request(Request),
+    /// Somebody who was there to answer has gone: see [`Source::attends`].
+    Left,
 }
 
 /// The log could not be written: the path and the cause, for people.
@@ -78,6 +80,8 @@ pub enum Request {
     Answer {
         /// The gate or task.
         task: Text,
+        /// The number of the question.
+        question: u64,
         /// The answer.
         answer: Text,
         /// Who answered.
@@ -87,11 +91,23 @@ pub enum Request {
     },
 }
 
-/// Whence signals, or requests in `control/`, come.
+/// Whence signals, requests in `control/`, or answers come.
 pub trait Source: Send {
     /// Tells where to post [`Notice::Signal`] and [`Notice::Request`]. Called once, inside the driver's
     /// runtime, before anything is dispatched; the source stops when it is dropped.
     fn connect(&mut self, post: Post);
+
+    /// A question is open: `task` asks it. Whoever knows the answer posts a [`Request::Answer`], now or later.
+    fn asked(&mut self, _task: &str, _question: &Question) {}
+
+    /// The question with this number is not open any more.
+    fn closed(&mut self, _question: u64) {}
+
+    /// Whether an answer to an open question may yet come from here, so that the run waits for it instead of
+    /// ending its sitting. Who does not attend any more posts [`Notice::Left`].
+    fn attends(&self) -> bool {
+        false
+    }
 }
 
 /// Where events go (EXECUTION §11).
@@ -104,6 +120,9 @@ pub trait Log: Send {
     /// # Errors
     /// If it could not be written; nothing more may be appended then.
     fn append(&mut self, at: i64, t: Millis, body: Body) -> Result<Event, LogFailed>;
+
+    /// A request becomes no event: it was refused, and a warning says so.
+    fn refused(&mut self, _request: &Request) {}
 
     /// Asks that everything up to `seq` be on disk soon.
     fn sync(&mut self, seq: u64);

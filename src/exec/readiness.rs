@@ -6,6 +6,7 @@ use super::admission;
 use super::budget::Ceiling;
 use super::conditions;
 use super::fanout::{self, Produced};
+use super::json;
 use super::reuse;
 use super::rounds;
 use super::route;
@@ -15,9 +16,9 @@ use super::top_k;
 use super::units::Unit;
 use super::verdict;
 use crate::event::{
-    Blocked, BlockedReason, Body, Exit, GateAsked, Halted, InstancesNamed, Status, TaskSettled,
+    Blocked, BlockedReason, Body, Exit, GateAsked, Halted, InstancesNamed, Raw, Status, TaskSettled, utc,
 };
-use crate::history::Row;
+use crate::history::{Answer, Row};
 use crate::ir::{Join, Kind, OnInterrupt, Stage, TaskId};
 use crate::source::Text;
 
@@ -42,14 +43,37 @@ impl Decision {
 }
 
 /// The answers that an interrupted attempt can be given (EXECUTION §12).
-pub const INTERRUPTED_OPTIONS: [&str; 4] = ["rerun", "pass", "fail", "skip"];
+pub const INTERRUPTED_OPTIONS: [&str; 4] = ["rerun", PASS, FAIL, SKIP];
+/// It had passed, and its promises are kept.
+pub const PASS: &str = "pass";
+const FAIL: &str = "fail";
+const SKIP: &str = "skip";
+
+/// Whether what comes next of `unit` is an attempt, which takes a slot: not so for questions to people, and for
+/// answers that settle.
+pub(super) fn is_attempt(s: &Scheduler, unit: Unit) -> bool {
+    let (row, task) = (s.row(unit), s.task(unit));
+    if let Kind::Gate(_) = task.kind {
+        return false;
+    }
+    if !row.cut_off || task.on_interrupt != OnInterrupt::Ask {
+        return true;
+    }
+    row.answered.as_ref().is_some_and(|answered| !matches!(answered.answer.as_str(), FAIL | SKIP))
+}
+
+/// Whether a person said that the attempt of `unit` which was interrupted had passed.
+pub(super) fn is_answered(s: &Scheduler, unit: Unit) -> bool {
+    let row = s.row(unit);
+    row.cut_off && row.answered.as_ref().is_some_and(|answered| answered.answer == PASS)
+}
 
 /// Looks at `unit`, whose dependencies are terminal (step 3).
 pub(super) fn consider(s: &Scheduler, unit: Unit) -> Decision {
     if let Some(body) = barred_from(s, unit) {
         return Decision::Record(Box::new(body));
     }
-    if !s.has_free_slot() {
+    if is_attempt(s, unit) && !s.has_free_slot() {
         return Decision::NoSlot;
     }
     if unit.index().is_none()
@@ -60,12 +84,16 @@ pub(super) fn consider(s: &Scheduler, unit: Unit) -> Decision {
     if let Some(body) = interrupted(s, unit) {
         return Decision::Record(Box::new(body));
     }
+    if is_answered(s, unit) {
+        return Decision::Dispatch; // Nothing runs, so that no ceiling forbids it.
+    }
     if s.row(unit).attempts == 0 {
         let checks = [not_taken_join, not_taken_when, unmet_join];
         if let Some(settled) = checks.iter().find_map(|check| check(s, unit)) {
             return Decision::record(settled);
         }
-        if let Some(body) = expands(s, unit).or_else(|| answered_by_engine(s, unit)) {
+        let asks = || asks(s, unit);
+        if let Some(body) = expands(s, unit).or_else(asks).or_else(|| answered_by_engine(s, unit)) {
             return Decision::Record(Box::new(body));
         }
     }
@@ -267,10 +295,9 @@ fn interrupted(s: &Scheduler, unit: Unit) -> Option<Body> {
         return Some(GateAsked { task: name, ask: ask.into(), options }.into());
     };
     let status = match answered.answer.as_str() {
-        "pass" => Status::Pass,
-        "fail" => Status::Fail,
-        "skip" => Status::Skipped,
-        _ => return None, // `rerun`
+        FAIL => Status::Fail,
+        SKIP => Status::Skipped,
+        _ => return None, // `rerun`, or `pass`, which is held to its promises first
     };
     let note = compact_str::format_compact!("answered `{}` by {}", answered.answer, answered.by);
     let output = answered.result.clone();
@@ -422,7 +449,17 @@ fn expands(s: &Scheduler, unit: Unit) -> Option<Body> {
     })
 }
 
-/// What the engine itself answers, without an attempt.
+/// A gate asks a person.
+fn asks(s: &Scheduler, unit: Unit) -> Option<Body> {
+    let Kind::Gate(gate) = &s.task(unit).kind else { return None };
+    if s.row(unit).answered.is_some() {
+        return None;
+    }
+    let options = gate.options.iter().map(|option| option.value.clone()).collect();
+    Some(GateAsked { task: s.name(unit), ask: gate.ask.clone(), options }.into())
+}
+
+/// What the engine itself answers, without an attempt; of a gate, what a person answered.
 fn answered_by_engine(s: &Scheduler, unit: Unit) -> Option<Body> {
     let answer = match &s.task(unit).kind {
         Kind::Route(kind) => {
@@ -430,10 +467,10 @@ fn answered_by_engine(s: &Scheduler, unit: Unit) -> Option<Body> {
             route::from_source(kind, &s.plan[source].name.value, s.seen(source, unit))
         }
         Kind::TopK(kind) => top_k::rank(s, unit, kind),
+        Kind::Gate(_) => Ok(said(s.row(unit).answered.as_ref()?)),
         Kind::Command(_)
         | Kind::Evaluate(_)
         | Kind::Agent(_)
-        | Kind::Gate(_)
         | Kind::Report(_)
         | Kind::Call(_)
         | Kind::Machine(_) => return None,
@@ -443,6 +480,13 @@ fn answered_by_engine(s: &Scheduler, unit: Unit) -> Option<Body> {
         Err(wrong) => (Status::Fail, Some(wrong), None),
     };
     Some(TaskSettled { task: s.name(unit), status, note, blocked: None, output }.into())
+}
+
+/// The output of a gate.
+fn said(answered: &Answer) -> Raw {
+    let members = [("answer", answered.answer.as_str()), ("by", &answered.by), ("at", &utc(answered.at))];
+    let members = members.map(|(name, value)| format!("\"{name}\":{}", json::quoted(value)));
+    fanout::raw(&format!("{{{}}}", members.join(",")))
 }
 
 /// Steps 7 and 8: a ceiling is reached, or it runs.

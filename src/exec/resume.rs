@@ -321,6 +321,7 @@ fn has_happened(row: &Row) -> bool {
         || row.running.is_some()
         || row.cut_off
         || row.asked.is_some()
+        || row.answered.is_some()
 }
 
 /// Required main tasks that have yet to run and cannot here.

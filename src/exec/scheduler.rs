@@ -7,6 +7,7 @@
 
 mod effects;
 mod look;
+mod questions;
 mod rebuild;
 mod rest;
 mod reviews;
@@ -87,6 +88,8 @@ pub struct Dispatch {
     pub needs: u64,
     /// Whether `done_when` is asked first.
     pub ask_done: bool,
+    /// Whether nothing runs, because a person said that it had passed when it was interrupted.
+    pub answered: bool,
 }
 
 /// Counters that decisions read, so that none has to look at the whole plan.
@@ -98,6 +101,8 @@ pub(super) struct Tally {
     pub(super) unsettled: ByStage<usize>,
     /// Whose questions are open.
     pub(super) asking: BTreeSet<Unit>,
+    /// Those of them that time answers, and when it does: in time of the whole run.
+    pub(super) deadlines: BTreeSet<(Millis, Unit)>,
     /// Required main tasks that settled without holding.
     pub(super) failures: usize,
     /// The first of them.
@@ -267,7 +272,8 @@ impl Scheduler {
         }
         let judged = || self.judge.iter().find_map(|&unit| settle::judge(self, unit));
         let folded = || self.folds.first().map(|&unit| settle::fold(self, unit));
-        if let Some(body) = judged().or_else(folded).or_else(|| settle::give_up(self)) {
+        let given_up = || settle::give_up(self).or_else(|| self.timed_out());
+        if let Some(body) = judged().or_else(folded).or_else(given_up) {
             return Some(Action::Record(Box::new(body)));
         }
         self.consider().or_else(|| verdict::end(self).map(|body| Action::Record(Box::new(body))))
@@ -275,11 +281,15 @@ impl Scheduler {
 
     /// The first of what is ready, if it may be considered (EXECUTION §4).
     fn consider(&self) -> Option<Action> {
+        let mut full = false;
         for stage in [Stage::Main, Stage::Epilogue] {
             let queue = self.queues.of(stage);
             let early = (stage == Stage::Main && self.concluded()).then(|| queue.first_cut_off());
             let heads = queue.heads().filter(|_| early.is_none()).chain(early.flatten());
             for unit in heads.filter(|_| self.considers(stage)) {
+                if full && readiness::is_attempt(self, unit) {
+                    continue;
+                }
                 match readiness::consider(self, unit) {
                     Decision::Record(body) => return Some(Action::Record(body)),
                     Decision::Dispatch => return Some(Action::Dispatch(self.dispatch(unit))),
@@ -288,7 +298,7 @@ impl Scheduler {
                         let compare = Compare { task: self.id(unit), element, name: self.name(unit) };
                         return Some(Action::Compare(compare));
                     }
-                    Decision::NoSlot => return None,
+                    Decision::NoSlot => full = true,
                     Decision::NoMoney => {}
                 }
             }
@@ -324,6 +334,7 @@ impl Scheduler {
                 && row.round == 1
                 && !row.not_done
                 && !self.tasks[id.index()].rewound,
+            answered: readiness::is_answered(self, unit),
         }
     }
 
@@ -366,7 +377,10 @@ impl Scheduler {
             }
             Body::TaskSettled(body) => step = Some(self.step(&body.task, self.settles(body))?),
             Body::GateAsked(body) => step = Some(self.step(&body.task, On::Asked)?),
-            Body::GateAnswered(body) => step = Some(self.step(&body.task, On::Answered)?),
+            Body::GateAnswered(body) => {
+                self.answers(body)?;
+                step = Some(self.step(&body.task, On::Answered)?);
+            }
             Body::Halted(_) => self.walk(RunOn::Halted)?,
             Body::Interrupted(_) => self.walk(RunOn::Interrupted)?,
             Body::RunResumed(body) => {

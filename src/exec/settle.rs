@@ -146,6 +146,7 @@ pub(super) fn give_up(s: &Scheduler) -> Option<Body> {
     }
     if !interrupted
         && !s.concluded()
+        && (s.history.halted.is_some() || s.rest.is_some())
         && let Some(body) = s.tally.asking.iter().find_map(|&unit| readiness::barred_from(s, unit))
     {
         return Some(body);

@@ -217,6 +217,7 @@ pub static RUN: &[RunRow] = {
         (Dispatching, Waits, Waiting),
         (Dispatching, RunOn::Interrupted, Interrupted),
         (Draining, AtRest, Concluding),
+        (Draining, Waits, Waiting), // it asks how an interrupted attempt ended, which is let finish
         (Draining, RunOn::Ended, Ended), // stuck: it never came to rest
         (Draining, RunOn::Interrupted, Interrupted),
         (Concluding, Waits, Waiting),

@@ -403,7 +403,8 @@ impl<'a> Sim<'a> {
     fn dispatch(&mut self, dispatch: &Dispatch) {
         let Dispatch { task, ref name, attempt, nth, round, .. } = *dispatch;
         assert!(dispatch.needs <= self.events.len() as u64);
-        self.append(AttemptStarted { attempt, task: name.clone(), nth, round, token: None });
+        let answered = dispatch.answered;
+        self.append(AttemptStarted { attempt, task: name.clone(), nth, round, token: None, answered });
         if self.checks_inputs {
             let Inputs { json, staged } = inputs(&self.scheduler, task, dispatch.element.as_deref());
             serde_json::from_str::<serde_json::Value>(&json).expect("inputs are JSON");

@@ -41,21 +41,39 @@ impl Unit {
 /// The queues of one stage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
+    /// Nothing is left to wait for, and what comes is no attempt: it needs no slot.
+    free: BTreeSet<Unit>,
     /// Nothing is left to wait for, and the attempt reserves no money.
     plain: BTreeSet<Unit>,
     /// Nothing is left to wait for but, perhaps, money that others have reserved.
     priced: BTreeSet<Unit>,
-    /// Those of both whose retry is due: they ran before.
+    /// Those of the two whose retry is due: they ran before.
     again: BTreeSet<Unit>,
-    /// Those of both that were in flight when the last sitting was cut off.
+    /// Those of all that were in flight when the last sitting was cut off.
     cut_off: BTreeSet<Unit>,
     /// Who waits before another attempt, and until when.
     waits: BTreeSet<(Millis, Unit)>,
 }
 
+/// What stands in the way of what is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// Nothing: it is no attempt.
+    Free,
+    /// A slot.
+    Plain,
+    /// A slot, and money.
+    Priced,
+}
+
 impl Queue {
-    pub(super) fn push(&mut self, unit: Unit, priced: bool, row: &Row) {
-        if priced { &mut self.priced } else { &mut self.plain }.insert(unit);
+    pub(super) fn push(&mut self, unit: Unit, lane: Lane, row: &Row) {
+        match lane {
+            Lane::Free => &mut self.free,
+            Lane::Plain => &mut self.plain,
+            Lane::Priced => &mut self.priced,
+        }
+        .insert(unit);
         if row.attempts > 0 {
             self.again.insert(unit);
         }
@@ -65,19 +83,20 @@ impl Queue {
     }
 
     pub(super) fn remove(&mut self, unit: Unit) {
-        if !self.plain.remove(&unit) {
-            self.priced.remove(&unit);
+        for set in [&mut self.plain, &mut self.priced, &mut self.free] {
+            if set.remove(&unit) {
+                break;
+            }
         }
         self.again.remove(&unit);
         self.cut_off.remove(&unit);
     }
 
-    /// The first of those that reserve no money, and the first of those that do; the earlier one first.
+    /// The first of each lane, the earliest first.
     pub(super) fn heads(&self) -> impl Iterator<Item = Unit> + use<> {
-        let (plain, priced) = (self.plain.first().copied(), self.priced.first().copied());
-        let turned = matches!((plain, priced), (Some(plain), Some(priced)) if priced < plain);
-        let pair = if turned { [priced, plain] } else { [plain, priced] };
-        pair.into_iter().flatten()
+        let mut heads = [&self.free, &self.plain, &self.priced].map(|lane| lane.first().copied());
+        heads.sort_unstable();
+        heads.into_iter().flatten()
     }
 
     /// The first whose retry is due.
@@ -109,7 +128,7 @@ impl Queue {
     }
 
     pub(super) fn retain(&mut self, keep: impl Fn(Unit) -> bool) {
-        for set in [&mut self.plain, &mut self.priced, &mut self.again, &mut self.cut_off] {
+        for set in [&mut self.free, &mut self.plain, &mut self.priced, &mut self.again, &mut self.cut_off] {
             set.retain(|&unit| keep(unit));
         }
     }

@@ -131,7 +131,8 @@ pub(super) fn end(s: &Scheduler) -> Option<Body> {
         return ended(exit, Some(verdict));
     }
     if !s.tally.asking.is_empty() {
-        return ended(Exit::Waiting, None);
+        // A question that time answers does not take a person.
+        return if s.tally.deadlines.is_empty() { ended(Exit::Waiting, None) } else { None };
     }
     let note = stuck(s);
     if s.rest.is_some() {

@@ -117,11 +117,11 @@ pub fn events() -> Vec<Event> {
         ),
         (4402, "run_ended", json!({ "exit": "waiting", "verdict": null })),
         (0, "run_resumed", json!({ "caps": ["gpu"], "ceilings": ceilings, "keep_going": true })),
-        (1, "gate_answered", json!({ "task": "approve", "answer": "yes", "by": "ada" })),
+        (1, "gate_answered", json!({ "task": "approve", "question": 32, "answer": "yes", "by": "ada" })),
         (
             2,
             "task_settled",
-            json!({ "task": "approve", "status": "pass", "output": { "answer": "yes", "by": "ada" } }),
+            json!({ "task": "approve", "status": "pass", "output": { "answer": "yes", "by": "ada", "at": "2026-11-02T07:15:04.295Z" } }),
         ),
         (3, "attempt_started", json!({ "attempt": 8, "task": "publish", "nth": 1 })),
         (10_003, "alive", json!({})),

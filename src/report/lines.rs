@@ -62,14 +62,8 @@ pub fn line(event: &Event, history: &History, detail: Detail, paint: Paint) -> O
         }
         Body::NodeEntered(body) => dim("node", &format!("{}/{}#{}", body.task, body.node, body.visit)),
         Body::GateAsked(body) => {
-            let options = body.options.join("|");
-            odd(
-                "asks",
-                &format!(
-                    "{}  {}  (plan answer {} {} {options})",
-                    body.task, body.ask, history.run, body.task
-                ),
-            )
+            let options = body.options.join(", ");
+            odd("asks", &format!("{}  {}  ({options})", body.task, body.ask))
         }
         Body::GateAnswered(body) => {
             odd("answer", &format!("{}  {} (by {})", body.task, body.answer, body.by))

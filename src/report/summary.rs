@@ -62,6 +62,9 @@ pub fn lines(
     summary.not_run(&mut out);
     summary.counts(&mut out);
     summary.files(&mut out);
+    if state != State::Ended {
+        summary.questions(&mut out);
+    }
     summary.end(state, &mut out);
     out
 }
@@ -274,6 +277,23 @@ impl<'a> Summary<'a> {
         Some(format!("{} reused from {run}", 1 + taken.count()))
     }
 
+    /// What people are asked, and what they type to answer.
+    fn questions(&self, out: &mut Vec<String>) {
+        const OPTIONS: usize = 5;
+        let run = &self.history.run;
+        self.list("asked", self.history.questions().collect(), out, |(name, question), out| {
+            out.push(text::clean(&format!("  `{name}`: {}", question.ask)));
+            let word = |word: &str| text::shell_word(word);
+            for option in question.options.iter().take(OPTIONS) {
+                out.push(text::clean(&format!("    plan answer {run} {} {}", word(&name), word(option))));
+            }
+            if question.options.len() > OPTIONS {
+                let others: Vec<String> = question.options[OPTIONS..].iter().map(|one| word(one)).collect();
+                out.push(text::clean(&format!("    or {}", others.join(", "))));
+            }
+        });
+    }
+
     fn end(&self, state: State, out: &mut Vec<String>) {
         let history = self.history;
         let (mut all, mut held) = (0, 0);
@@ -319,10 +339,11 @@ impl<'a> Summary<'a> {
         out.push(format!("{}  {}", history.run, self.places.run));
         match state {
             State::Interrupted => out.push(format!("go on with `plan run --resume {}`", history.run)),
-            State::Waiting => out.push(format!(
-                "answer with `plan answer {} TASK VALUE`, then go on with `plan run --resume {}`",
-                history.run, history.run
-            )),
+            State::Waiting => {
+                let answered = self.history.questions().next().is_none();
+                let first = if answered { "it is answered: " } else { "answer, then " };
+                out.push(format!("{first}go on with `plan run --resume {}`", history.run));
+            }
             State::Running | State::Ended => {}
         }
     }
@@ -371,7 +392,14 @@ mod tests {
     /// one behind the other, and an epilogue.
     fn events() -> Vec<Body> {
         let started = |attempt, task: &str| {
-            Body::from(AttemptStarted { attempt, task: task.into(), nth: 1, round: 1, token: None })
+            Body::from(AttemptStarted {
+                attempt,
+                task: task.into(),
+                nth: 1,
+                round: 1,
+                token: None,
+                answered: false,
+            })
         };
         let ended = |attempt, task: &str, grade, note: Option<&str>, files| {
             Body::from(AttemptEnded {

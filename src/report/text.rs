@@ -100,6 +100,16 @@ pub fn cut(text: &str, width: usize) -> String {
     out
 }
 
+/// `word` as a shell takes it for one word.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,@%+=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
 /// A time for people: `0.3s`, `12.0s`, `3m05s`, `2h07m`.
 #[must_use]
 pub fn time(time: Millis) -> String {
@@ -138,6 +148,12 @@ mod tests {
         assert_eq!(clean("\x1b[2J\x1b[31mred\x1b[0m\tx\r\n"), "red x");
         assert_eq!(clean("\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b\x1bc"), "ab");
         assert_eq!(clean("a\u{202e}b\x1b["), "ab");
+    }
+
+    #[test]
+    fn a_word_is_one_to_a_shell() {
+        let words = ["yes", "not yet", "approve[a]", "it's", ""].map(shell_word);
+        assert_eq!(words, ["yes", "'not yet'", "'approve[a]'", r"'it'\''s'", "''"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Unaware of plans and logs: a runner starts what it is told, and ends it with all that it started.
 
+pub mod answers;
 pub mod local;
 mod proc;
 mod program;
@@ -9,6 +10,7 @@ pub mod signals;
 pub mod stub;
 mod tree;
 
+pub use answers::{Answers, StubPeople};
 pub use local::Local;
 pub use signals::Signals;
 pub use stub::{Stub, StubRunner, Stubs};

@@ -33,6 +33,8 @@ pub enum Request {
     Answer {
         /// The gate or task.
         task: Text,
+        /// The number of the question.
+        question: u64,
         /// The answer.
         answer: Text,
         /// Who answered.

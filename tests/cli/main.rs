@@ -1,5 +1,6 @@
 //! Drives the `plan` program in directories of its own: what it prints, what it leaves, how it ends.
 
+mod answer;
 mod author;
 mod check;
 mod cuts;

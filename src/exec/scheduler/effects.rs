@@ -10,8 +10,9 @@ use crate::event::{AttemptEnded, Body, Event, Status, Warning};
 use crate::exec::budget::Used;
 use crate::exec::fanout::aligned;
 use crate::exec::json;
+use crate::exec::readiness;
 use crate::exec::states::{Phase, Then};
-use crate::exec::units::Unit;
+use crate::exec::units::{Lane, Unit};
 use crate::exec::verdict;
 use crate::history::{Mismatch, Row};
 use crate::ir::{Millis, Stage, TaskId, Usd};
@@ -58,11 +59,11 @@ impl Scheduler {
                 self.queues.of_mut(stage).unwait(until, unit);
             }
             Then::Ask => {
-                self.tally.asking.insert(unit);
+                self.ask(unit);
+                // Others do not wait for a person.
+                self.pass_turn(unit);
             }
-            Then::Unask => {
-                self.tally.asking.remove(&unit);
-            }
+            Then::Unask => self.unask(unit),
             Then::Spread => self.spread(unit)?,
             Then::Tell => self.tell(unit, event)?,
             Then::TellBody => self.tell_body(unit),
@@ -108,8 +109,13 @@ impl Scheduler {
     fn push(&mut self, unit: Unit) {
         let row = &self.history.rows[self.id(unit).index()];
         let instance = unit.index().and_then(|at| row.instances.as_ref()?.get_index(at));
-        let (stage, priced) = (self.task(unit).stage, self.task(unit).max_usd.is_some());
-        self.queues.of_mut(stage).push(unit, priced, instance.map_or(row, |(_, row)| row));
+        let stage = self.task(unit).stage;
+        let lane = match readiness::is_attempt(self, unit) {
+            false => Lane::Free,
+            true if self.task(unit).max_usd.is_some() => Lane::Priced,
+            true => Lane::Plain,
+        };
+        self.queues.of_mut(stage).push(unit, lane, instance.map_or(row, |(_, row)| row));
     }
 
     /// Of instances that run one at a time: the next one's turn, if nobody has it.

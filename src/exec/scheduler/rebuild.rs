@@ -110,9 +110,7 @@ impl Scheduler {
             Phase::Ended => {
                 self.judge.insert(unit);
             }
-            Phase::Asking => {
-                self.tally.asking.insert(unit);
-            }
+            Phase::Asking => self.ask(unit),
             Phase::Pending
             | Phase::Running
             | Phase::Waiting

@@ -90,6 +90,7 @@ impl Scheduler {
         let reserve = self.cleanup_until().filter(|&until| self.history.t < until && works);
         let reserve = reserve.map(|until| (until, TimerFired { timer: Timer::Reserve, task: None }));
         let whole = whole.filter(|_| works);
-        retry.chain(main).chain(whole).chain(reserve).min_by_key(|&(at, _)| at)
+        let gate = self.next_deadline();
+        retry.chain(main).chain(whole).chain(reserve).chain(gate).min_by_key(|&(at, _)| at)
     }
 }

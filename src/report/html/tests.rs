@@ -53,7 +53,7 @@ impl Story {
     fn start(&mut self, task: &str, nth: u32) -> u32 {
         self.attempt += 1;
         let attempt = self.attempt;
-        self.tell(AttemptStarted { attempt, task: task.into(), nth, round: 1, token: None });
+        self.tell(AttemptStarted { attempt, task: task.into(), nth, round: 1, token: None, answered: false });
         attempt
     }
 

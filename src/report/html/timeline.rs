@@ -275,7 +275,7 @@ mod tests {
     }
 
     fn started(attempt: u32, task: &str, nth: u32) -> Body {
-        AttemptStarted { attempt, task: task.into(), nth, round: 1, token: None }.into()
+        AttemptStarted { attempt, task: task.into(), nth, round: 1, token: None, answered: false }.into()
     }
 
     fn ended(attempt: u32, task: &str, grade: Grade) -> Body {
