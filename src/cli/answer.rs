@@ -13,8 +13,9 @@ use super::{Answer, Exit, Failure, plans, print};
 use crate::compile::{Bindings, compile};
 use crate::event::{Body, Event, GateAnswered, Raw};
 use crate::exec::answers;
+use crate::exec::attempt::broken_promise;
 use crate::history::{State, split_name};
-use crate::ir::{TaskId, dump};
+use crate::ir::dump;
 use crate::store::confine::Root;
 use crate::store::control::Request;
 use crate::validate::ValidPlan;
@@ -134,15 +135,16 @@ fn counts(opened: &Opened, arguments: &Arguments, result: Option<&Raw>) -> Resul
         return Ok(());
     }
     let plan = plan(opened)?;
-    let refused = answers::refusal(&plan, history, task, answer, result);
-    refused.map_or(Ok(()), |why| Err(Failure::new(why)))?;
-    let Some(id) = history.index_of(name).map(TaskId::from) else { return Ok(()) };
+    let Some(promises) = answers::vouched(&plan, history, task, answer) else { return Ok(()) };
+    if let Some(broken) = broken_promise(promises, result.map(|raw| raw.get())) {
+        return Err(Failure::new(format!("`{task}` cannot pass so: {broken}")));
+    }
     let plan_file = Utf8PathBuf::from(opened.about.plan_file.to_string());
     let pack = plan_file.parent().map(ToOwned::to_owned).unwrap_or_default();
     let workspace = opened.about.workspace.as_deref().map_or(pack, Utf8PathBuf::from);
     let root = Root::open(&workspace);
     let root = root.map_err(|error| Failure::new(format!("cannot look into `{workspace}`: {error}")))?;
-    for file in &plan[id].emits_files {
+    for file in &promises.emits_files {
         let path = &file.path.value;
         if let Err(refused) = root.file(path) {
             return Err(Failure::new(format!(

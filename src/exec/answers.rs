@@ -3,12 +3,11 @@
 //!
 //! Pure. Who answers, and how the answer gets here, is for others.
 
-use super::attempt;
 pub use super::readiness::PASS;
 use crate::diag::suggest;
 use crate::event::Raw;
 use crate::history::{History, Question, Row, split_name};
-use crate::ir::{Kind, TaskId};
+use crate::ir::{Kind, Task, TaskId};
 use crate::source::Text;
 use crate::validate::ValidPlan;
 
@@ -21,7 +20,8 @@ pub fn open<'h>(history: &'h History, name: &str) -> Result<&'h Question, String
     row.asked.as_ref().ok_or_else(|| closed(history, name, row))
 }
 
-/// Why `answer` is none to what `name` asks, as a clause; none where it counts.
+/// Why `answer` is none to what `name` asks, as a clause; none where it counts, but for the promises of a task
+/// of which it says that it passed.
 #[must_use]
 pub fn refusal(
     plan: &ValidPlan,
@@ -30,10 +30,19 @@ pub fn refusal(
     answer: &str,
     result: Option<&Raw>,
 ) -> Option<String> {
-    match open(history, name).and_then(|question| offered(question, name, answer)) {
-        Ok(()) => kept(plan, history, name, answer, result).err(),
-        Err(why) => Some(why),
-    }
+    let offered = open(history, name).and_then(|question| offered(question, name, answer));
+    let is_gate = task(plan, history, name).is_some_and(|task| matches!(task.kind, Kind::Gate(_)));
+    offered.and_then(|()| takes_result(is_gate, name, answer, result)).err()
+}
+
+/// The task whose promises `answer` has to keep: it says that an interrupted attempt of it passed.
+#[must_use]
+pub fn vouched<'p>(plan: &'p ValidPlan, history: &History, name: &str, answer: &str) -> Option<&'p Task> {
+    task(plan, history, name).filter(|task| answer == PASS && !matches!(task.kind, Kind::Gate(_)))
+}
+
+fn task<'p>(plan: &'p ValidPlan, history: &History, name: &str) -> Option<&'p Task> {
+    Some(&plan[TaskId::from(history.index_of(split_name(name).0)?)])
 }
 
 /// Whether `answer` is one of those to `question`.
@@ -46,27 +55,6 @@ pub fn offered(question: &Question, name: &str, answer: &str) -> Result<(), Stri
     }
     let options: Vec<String> = question.options.iter().map(|option| format!("`{option}`")).collect();
     Err(format!("`{answer}` is no answer to `{name}`, which takes {}", or(&options)))
-}
-
-/// Whether a result may be given with `answer`, and the task's promises are kept with it.
-fn kept(
-    plan: &ValidPlan,
-    history: &History,
-    name: &str,
-    answer: &str,
-    result: Option<&Raw>,
-) -> Result<(), String> {
-    let Some(id) = history.index_of(split_name(name).0).map(TaskId::from) else { return Ok(()) };
-    let task = &plan[id];
-    let is_gate = matches!(task.kind, Kind::Gate(_));
-    takes_result(is_gate, name, answer, result)?;
-    if is_gate || answer != PASS {
-        return Ok(());
-    }
-    match attempt::broken_promise(task, result.map(|raw| raw.get())) {
-        None => Ok(()),
-        Some(broken) => Err(format!("`{name}` cannot pass so: {broken}")),
-    }
 }
 
 /// Whether a result may be given with `answer`.

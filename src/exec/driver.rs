@@ -684,8 +684,13 @@ impl Driver {
         let refusal = answers::refusal(&self.context.plan, history, task, answer, result.as_ref());
         let asked = history.row(task).and_then(|row| row.asked.as_ref());
         let stale = || asked.is_none_or(|asked| asked.number != *question);
+        let broken = || {
+            let task = answers::vouched(&self.context.plan, history, task, answer)?;
+            attempt::broken_promise(task, result.as_ref().map(|raw| raw.get()))
+        };
         let refusal = refusal
-            .or_else(|| stale().then(|| format!("the question that `{by}` answers is not open any more")));
+            .or_else(|| stale().then(|| format!("the question that `{by}` answers is not open any more")))
+            .or_else(broken);
         match refusal {
             Some(why) => {
                 self.log.refused(&request);
