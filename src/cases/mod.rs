@@ -7,6 +7,7 @@ pub mod compare;
 pub mod differ;
 pub mod names;
 pub mod read;
+pub mod record;
 pub mod report;
 
 use camino::Utf8PathBuf;

@@ -8,7 +8,7 @@ use rustix::fs::Mode;
 
 use super::{Answer, Exit, Failure, print};
 
-/// Write a small pack to start from: a plan, its scripts, a README
+/// Write a small pack to start from: a plan, its scripts, its tests, a README
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     plan init words              a pack in the new directory `words`\n  \
@@ -20,12 +20,14 @@ pub(super) struct Arguments {
 }
 
 /// What the pack consists of: path, text, and whether it can be run. `NAME` stands for the pack's name.
-const FILES: [(&str, &str, bool); 7] = [
+const FILES: [(&str, &str, bool); 9] = [
     ("NAME.plan", include_str!("init/plan.plan"), false),
     ("README.md", include_str!("init/README.md"), false),
     ("scripts/list.sh", include_str!("init/list.sh"), true),
     ("scripts/count.sh", include_str!("init/count.sh"), true),
     ("scripts/report.sh", include_str!("init/report.sh"), true),
+    ("tests/good.toml", include_str!("init/good.toml"), false),
+    ("tests/short.toml", include_str!("init/short.toml"), false),
     ("texts/first.txt", include_str!("init/first.txt"), false),
     ("texts/second.txt", include_str!("init/second.txt"), false),
 ];

@@ -3,6 +3,7 @@
 
 mod bench;
 mod copy;
+mod record;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,6 +14,7 @@ use std::time::Instant;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use self::bench::{Bench, Found, Went};
+use super::state::{Opened, StateArguments};
 use super::{Answer, Exit, Failure, plans, print, streams};
 use crate::cases::report::{Report, Tested};
 use crate::source::Text;
@@ -27,11 +29,13 @@ use crate::source::Text;
     plan test packs/*\n  \
     plan test packs/ci --case lint             only cases with `lint` in their name\n  \
     plan test packs/ci/tests/good.toml         one case\n  \
-    plan test packs/* --format junit --output tests.xml"
+    plan test packs/* --format junit --output tests.xml\n  \
+    plan test --record latest                  write a case from a run, and run it\n  \
+    plan test --record latest --to packs/ci/tests/slow.toml"
 )]
 pub(super) struct Arguments {
     /// Packs: directories with plans and `tests/*.toml`; or single cases
-    #[arg(required = true, value_name = "PACK")]
+    #[arg(required_unless_present = "record", value_name = "PACK")]
     packs: Vec<Utf8PathBuf>,
     /// Only cases whose name contains this; may be given several times
     #[arg(long = "case", short, value_name = "NAME")]
@@ -45,6 +49,14 @@ pub(super) struct Arguments {
     /// Where to write it, for `json` and `junit`; by default to standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<Utf8PathBuf>,
+    /// Write a case from a run that has ended: what its tasks did, and what came of it
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["packs", "case", "output", "format"])]
+    record: Option<String>,
+    /// With --record: the file to write; by default `tests/RUN.toml` beside the plan
+    #[arg(long, value_name = "FILE", requires = "record")]
+    to: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    state: StateArguments,
 }
 
 /// How to say what came of it.
@@ -61,6 +73,9 @@ enum Format {
 
 /// Runs the cases.
 pub(super) fn run(arguments: &Arguments) -> Answer {
+    if let Some(run) = &arguments.record {
+        return record::record(&Opened::new(&arguments.state.open(), run)?, arguments.to.as_deref());
+    }
     if arguments.output.is_some() && arguments.format == Format::Text {
         return Err(Failure::new("`--output` takes `--format json` or `--format junit` as well"));
     }

@@ -347,3 +347,72 @@ fn machines_read_what_came_of_it() {
     let came = pack.plan(&["test", ".", "--output", "out.xml"]);
     assert_eq!(came.code, 1);
 }
+
+#[test]
+fn a_case_that_is_recorded_from_a_run_holds_without_what_the_run_needed() {
+    let pack = Pack::in_memory(
+        r#"
+        command list {
+            run         = "mkdir -p out && echo 'Zeilen: \"zwei\"' > out/l.txt && ./list.sh"
+            emits       = { items: [string] }
+            emits_files = ["out/l.txt"]
+        }
+        command each { depends_on = [list], over = list.items, required = false, run = "./each.sh" }
+        command flaky { run = "./flaky.sh", verify sound { run = "test -s tries" } }
+        command killed { required = false, run = "kill -9 $$" }
+        command slow { required = false, timeout = 1s, run = "sleep 60" }
+        command broken { required = false, run = "echo '{\"n\": null}'", emits = { n: integer } }
+        command last { depends_on = [flaky], when = flaky.last_line == "there", run = "true" }
+        command decides { required = false, run = "echo '{\"status\": \"skipped\", \"note\": \"not today\", \"cost_usd\": 0.5}'" }
+        evaluate score { required = false, run = "echo '{\"score\": 0.25}'; exit 2", threshold = 1, direction = "higher" }
+        report page { stage = "epilogue", template = "page.md", to = "out/page.md" }
+        verify whole { run = "./whole.sh" }
+        "#,
+    );
+    pack.write("page.md", "{{ outcome.exit }}\n");
+    for (name, text) in [
+        ("list.sh", "echo '{\"items\": [\"a\", \"b/c\"]}'"),
+        ("each.sh", "test \"$PLAN_ITEM\" = a || { echo \"no $PLAN_ITEM\" >&2; exit 7; }"),
+        ("flaky.sh", "echo x >> tries; test $(wc -l < tries) -gt 1 || exit 75; echo there"),
+        ("whole.sh", "echo 'all is well'"),
+    ] {
+        pack.write(name, &format!("#!/bin/sh\n{text}\n"));
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(pack.file(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let came = pack.run(&["--jobs", "4"]);
+    assert_eq!(came.code, 0, "{came:#?}");
+    for script in ["list.sh", "each.sh", "flaky.sh", "whole.sh", "tries"] {
+        fs::remove_file(pack.file(script)).unwrap();
+    }
+    let came = pack.plan(&["test", "--record", "latest", "--to", "tests/day.toml"]);
+    let case = pack.read("tests/day.toml");
+    assert_eq!(came.code, 0, "{came:#?}\n{case}");
+    assert!(came.out.starts_with("wrote tests/day.toml\nok      .  day\n"), "{}", came.out);
+    for part in [
+        "[stub.\"each[b/c]\"]\nexit = 7\nstderr = \"no b/c\\n\"",
+        "attempts = [{ exit = 75",
+        "\"out/l.txt\" = \"Zeilen: \\\"zwei\\\"\\n\"",
+        "hangs = true",
+        "spent_usd = \"0.5\"",
+        "last = { status = \"pass\"",
+    ] {
+        assert!(case.contains(part), "{part}\n---\n{case}");
+    }
+    let again = pack.plan(&["test", "--record", "latest", "--to", "tests/day.toml"]);
+    assert_eq!(
+        (again.code, again.err.as_str()),
+        (1, "plan: `tests/day.toml` is there already; nothing was written\n")
+    );
+    let came = pack.plan(&["test", "."]);
+    assert_eq!(came.code, 0, "{came:#?}");
+}
+
+#[test]
+fn the_pack_that_init_writes_holds_what_its_cases_say() {
+    let pack = Pack::in_memory("command a { run = \"true\" }");
+    assert_eq!(pack.plan(&["init", "words"]).code, 0);
+    let came = pack.plan(&["test", "words"]);
+    assert_eq!(came.code, 0, "{came:#?}");
+    assert!(came.out.contains("2 passed"), "{}", came.out);
+}

@@ -298,7 +298,7 @@ fn compiled(found: &Found, case: &Case, sources: &Sources, file: FileId) -> Resu
 }
 
 /// The plan files of a pack, in order of name.
-fn plans(pack: &Utf8Path) -> Result<Vec<String>, String> {
+pub(super) fn plans(pack: &Utf8Path) -> Result<Vec<String>, String> {
     let cannot = |error: std::io::Error| format!("cannot read `{pack}`: {error}");
     let mut plans = Vec::new();
     for entry in pack.read_dir_utf8().map_err(cannot)? {
