@@ -372,7 +372,7 @@ fn attempts(attempts: &[Lines], out: &mut String) {
     let member = |(name, value): &(&str, String)| format!("{name} = {value}");
     match attempts {
         [one] => one.iter().for_each(|line| out.push_str(&format!("{}\n", member(line)))),
-        several if several.is_empty() => {}
+        [] => {}
         several => {
             let each: Vec<String> = several
                 .iter()

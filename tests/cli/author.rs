@@ -130,7 +130,7 @@ fn init_writes_a_pack_that_checks_and_runs_and_overwrites_nothing() {
     std::fs::remove_file(pack.file("p.plan")).unwrap();
     let came = pack.plan(&["init", "new/my words"]);
     assert_eq!(came.code, 0, "{came:?}");
-    assert_eq!(pack.names("new/my words"), ["README.md", "my-words.plan", "scripts", "texts"]);
+    assert_eq!(pack.names("new/my words"), ["README.md", "my-words.plan", "scripts", "tests", "texts"]);
     let checked = pack.plan(&["check", "new"]);
     assert_eq!((checked.code, checked.err.as_str()), (0, "checked 1 file: nothing wrong\n"));
     assert_eq!(pack.plan(&["fmt", "--check", "new"]).code, 0, "it is in the one style");
