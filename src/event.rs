@@ -555,6 +555,13 @@ pub struct AttemptEnded {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[schemars(with = "Option<String>")]
     pub reused: Option<Text>,
+    /// The attempts that the plan which it called started, in this sitting.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub steps: u64,
+    /// Where the run of the plan that it called is, below this run's directory.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<String>")]
+    pub call: Option<Text>,
     /// The files that its command names, where it left them as it found them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub reads: Vec<NamedFile>,
@@ -583,6 +590,10 @@ pub enum EndedBy {
     Timeout,
     /// The run's time ceiling.
     TimeCeiling,
+    /// The run's cost ceiling, which the plan that it called has reached.
+    CostCeiling,
+    /// The run's ceiling on attempts, which the plan that it called has reached.
+    StepCeiling,
     /// `plan stop`.
     Stop,
     /// `--kill-on-failure`.
@@ -950,6 +961,11 @@ fn yes() -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_true(flag: &bool) -> bool {
     *flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 use serde_json::value::RawValue;
 
 use crate::event::{
-    AttemptEnded, Blocked, Body, Ceilings, Event, FileSet, Grade, Halted, Raw, ReuseDecided, RunEnded,
-    Status, VerifierEnded, Warning,
+    AttemptEnded, Blocked, Body, Ceilings, EndedBy, Event, FileSet, Grade, Halted, Raw, ReuseDecided,
+    RunEnded, Status, VerifierEnded, Warning,
 };
 use crate::ir::{Millis, Usd, dump};
 use crate::source::Text;
@@ -123,6 +123,8 @@ pub struct Row {
     /// Whether an attempt of it really ran, in whatever sitting or round: one that found the task done
     /// already did not (LANGUAGE §11).
     pub ran: bool,
+    /// Attempts that were ended before they were done, and that the next one may go on from.
+    pub cut: Option<Cut>,
     /// What was decided about the result of another run.
     pub reuse: Option<ReuseDecided>,
     /// Whether the operator wants it to run, whatever other runs say (`--from`).
@@ -168,6 +170,15 @@ pub struct Answer {
     pub by: Text,
     /// A result given with it.
     pub result: Option<Raw>,
+}
+
+/// Attempts that were ended before they were done: the run of a called plan goes on from there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// What they spent, as far as that is known.
+    pub spent: Usd,
+    /// The attempts that they started in turn, as far as that is known.
+    pub steps: u64,
 }
 
 /// A round that is over.
@@ -273,6 +284,13 @@ impl Row {
         self.reuse.as_ref().is_some_and(|decided| decided.taken) && self.last.is_none() && self.round == 1
     }
 
+    /// An attempt was ended before it was done.
+    fn note_cut(&mut self, spent: Usd, steps: u64) {
+        let cut = self.cut.get_or_insert_default();
+        cut.spent = cut.spent.plus(spent);
+        cut.steps += steps;
+    }
+
     /// Pending again, in the next round.
     fn start_round(&mut self) {
         let round = self.round + 1;
@@ -310,7 +328,8 @@ impl Row {
     /// Pending again, as if it had never been, but for having run.
     fn start_over(&mut self) {
         let ran = self.ran || self.instances.iter().flat_map(IndexMap::values).any(|row| row.ran);
-        *self = Self { ran, afresh: self.afresh, ..Self::new(std::mem::take(&mut self.name)) };
+        let (afresh, cut) = (self.afresh, self.cut.filter(|_| !self.afresh));
+        *self = Self { ran, afresh, cut, ..Self::new(std::mem::take(&mut self.name)) };
     }
 
     /// Pending again in its round, as if that had only begun.
@@ -326,6 +345,7 @@ impl Row {
         self.retrying = false;
         // What was not taken over to the end has not run.
         if self.running.take().is_some() && !self.takes_over() {
+            self.note_cut(Usd::ZERO, 0);
             self.cut_off = true;
             self.ran = true;
         }
@@ -543,12 +563,25 @@ impl History {
             }
             Body::AttemptEnded(body) => {
                 self.spent = self.spent.plus(body.cost_usd);
+                self.steps += body.steps;
                 if body.done_already {
                     self.steps = self.steps.saturating_sub(1);
                 }
                 let row = self.row_mut(&body.task)?;
                 let takes_over = row.takes_over();
                 row.running = None;
+                match body.ended_by {
+                    // The time of its own is no reason to go on where it ended.
+                    None | Some(EndedBy::Timeout | EndedBy::LogLimit) => row.cut = None,
+                    Some(
+                        EndedBy::Interruption
+                        | EndedBy::TimeCeiling
+                        | EndedBy::CostCeiling
+                        | EndedBy::StepCeiling
+                        | EndedBy::Stop
+                        | EndedBy::Failure,
+                    ) => row.note_cut(body.cost_usd, body.steps),
+                }
                 if body.grade == Grade::Interrupted {
                     row.ran |= !takes_over;
                     row.cut_off = !takes_over;

@@ -17,7 +17,7 @@ use plan::store::RunDir;
 use plan::verifiers::BuiltIn;
 use plan::workspace::Direct;
 
-use common::{Kept, Memory, Nobody};
+use common::{Below, Kept, Memory, Nobody};
 
 struct Bench {
     directory: tempfile::TempDir,
@@ -86,6 +86,7 @@ impl Bench {
             log_limit: self.log_limit,
             from: None,
             reuse: None,
+            outer: None,
         };
         let mut log = Memory::new(past.clone(), self.most);
         log.asked.clone_from(&self.asked);
@@ -99,6 +100,7 @@ impl Bench {
             clock: Arc::new(Real::new()),
             reporter: Box::new(Nobody),
             sources: vec![Box::new(Watcher { root, signals: self.signals.clone() })],
+            calls: Arc::new(Below::new(&run)),
         };
         let outcome = exec::run(plan, options, ports, past);
         let events = events.lock().unwrap().clone();

@@ -29,7 +29,7 @@ use plan::verifiers::BuiltIn;
 use plan::workspace::Direct;
 use serde::Deserialize;
 
-use common::{Kept, Memory, Nobody};
+use common::{Below, Kept, Memory, Nobody};
 
 /// `x.toml`: what the operator says, what the workspace holds, and what tasks do.
 #[derive(Clone, Debug, Deserialize)]
@@ -119,7 +119,7 @@ impl Bench {
         }
         std::fs::create_dir_all(&workspace).unwrap();
         let run = RunDir { name: "run".into(), path: self.root().join(format!("{number}/run")) };
-        Sitting { bench: self, workspace, run }
+        Sitting { bench: self, workspace, calls: Below::new(&run), run }
     }
 }
 
@@ -136,6 +136,7 @@ struct Sitting<'a> {
     bench: &'a Bench,
     workspace: Utf8PathBuf,
     run: RunDir,
+    calls: Below,
 }
 
 impl Sitting<'_> {
@@ -164,6 +165,7 @@ impl Sitting<'_> {
             log_limit: 1 << 30,
             from: None,
             reuse: None,
+            outer: None,
         };
         let log = Memory::new(past.clone(), most);
         let events = Arc::clone(&log.events);
@@ -189,6 +191,7 @@ impl Sitting<'_> {
             clock,
             reporter: Box::new(Nobody),
             sources,
+            calls: Arc::new(self.calls.clone()),
         };
         let outcome = exec::run(self.bench.plan.clone(), options, ports, past).unwrap();
         let events = events.lock().unwrap().clone();
@@ -290,8 +293,13 @@ fn published(history: &History, events: &[Event]) {
 fn logs() {
     insta::glob!("run/**/*.plan", |path| {
         let bench = Bench::new(path);
-        let (outcome, events) = bench.fresh().go(Vec::new(), usize::MAX, true);
+        let sitting = bench.fresh();
+        let (outcome, events) = sitting.go(Vec::new(), usize::MAX, true);
         published(&outcome.history, &events);
+        let mut log = shown(&events);
+        for (name, events) in &*sitting.calls.logs.lock().unwrap() {
+            log.push_str(&format!("{name}\n{}", shown(&events.lock().unwrap())));
+        }
         let mut settings = insta::Settings::clone_current();
         settings.set_snapshot_path(path.parent().unwrap());
         settings.set_prepend_module_to_snapshot(false);
@@ -300,7 +308,7 @@ fn logs() {
         settings.remove_input_file();
         settings.remove_info();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        settings.bind(|| insta::assert_snapshot!(name, shown(&events)));
+        settings.bind(|| insta::assert_snapshot!(name, log));
     });
 }
 

@@ -3,6 +3,7 @@
 //! One command, one file. Unaware of rules and wording: commands ask a layer and print what it says.
 
 mod answer;
+mod calls;
 mod check;
 mod completions;
 mod evidence;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::state::{Opened, StateArguments, shown};
 use super::wiring::{Control, Readers, RunFiles, RunLog, Shown, lock, tail};
-use super::{Answer, Exit, Failure, plans, print, say, status, streams, values};
+use super::{Answer, Exit, Failure, calls, plans, print, say, status, streams, values};
 use crate::clock::Real;
 use crate::compile::{Bindings, Compiled};
 use crate::event::{Ceilings, Event, FileSet, PlanAdmitted};
@@ -220,7 +220,7 @@ fn admit(arguments: &Arguments, plan: &Utf8Path, past: &About) -> Result<Option<
     let plan_file = absolute(plan)?;
     let pack = plan_file.parent().unwrap_or(&plan_file).to_owned();
     // What a run has frozen is stored, and asked for no more.
-    let globs = valid.header.frozen.iter().filter(|_| past.run.is_empty());
+    let globs = admission::frozen_globs(&valid).filter(|_| past.run.is_empty());
     let frozen: Vec<_> =
         globs.map(|glob| frozen::find(&pack, arguments.state.open().path(), &glob.value)).collect();
     let counts = frozen.iter().map(|found| found.as_ref().map(Vec::len).map_err(Clone::clone)).collect();
@@ -243,7 +243,7 @@ fn admit(arguments: &Arguments, plan: &Utf8Path, past: &About) -> Result<Option<
     }
     let document = dump::document(&valid);
     let bytes = serde_json::to_vec(&document).expect("every field can be written");
-    let secrets = secrets(&valid);
+    let secrets: Vec<Text> = admission::secrets(&valid).into_iter().collect();
     let mask = Arc::new(mask(&secrets)?);
     let params = bound(&valid);
     Ok(Some(Admitted {
@@ -287,12 +287,6 @@ pub(super) fn missing_shells() -> Vec<Shell> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let has = |program: &str| std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
     [Shell::Bash, Shell::Sh].into_iter().filter(|shell| !has(shell.argv()[0])).collect()
-}
-
-/// Every variable that some task lists in `secrets`.
-fn secrets(plan: &ValidPlan) -> Vec<Text> {
-    let all = plan.tasks.iter().flat_map(|task| &task.secrets).map(|secret| secret.value.clone());
-    all.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
 }
 
 fn mask(secrets: &[Text]) -> Result<Mask, Failure> {
@@ -443,7 +437,7 @@ fn go_on(
 }
 
 /// Masks the streams of attempts that were in flight when their executor died.
-fn mask_cut_off(run: &RunDir, past: &[Event], mask: &Mask) {
+pub(super) fn mask_cut_off(run: &RunDir, past: &[Event], mask: &Mask) {
     use crate::event::Body;
     if mask.is_empty() {
         return;
@@ -477,13 +471,25 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
     let requests = Requests::new(&run);
     let pending = requests.pending();
     let frozen = about.frozen.as_ref().map(|set| Frozen::new(&run, &admitted.pack, set)).transpose();
-    let frozen = frozen.map_err(Failure::new)?;
+    let frozen = frozen.map_err(Failure::new)?.map(Arc::new);
     let people = match arguments.format {
         Format::Json => None,
         Format::Text => Some(Arc::new(Mutex::new(people(&run, &admitted.mask, detail)))),
     };
     let mask = Arc::clone(&admitted.mask);
     let readers = people.clone().map_or(Readers::Aside, Readers::People);
+    let calls = calls::RunCalls {
+        run: run.clone(),
+        shared: Arc::new(calls::Shared {
+            mask: Arc::clone(&mask),
+            files_limit: arguments.files_limit,
+            readers: readers.clone(),
+            frozen: frozen.clone(),
+            frozen_set: about.frozen.clone(),
+            pack: admitted.pack.clone(),
+            random: about.random.clone(),
+        }),
+    };
     let files = Arc::new(RunFiles::new(run.clone(), store, frozen, other, mask, readers));
     let reporter = match &people {
         Some(people) => Shown::People(Arc::clone(people)),
@@ -500,6 +506,7 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
         log_limit: arguments.log_limit,
         from: arguments.from.as_deref().map(Text::from),
         reuse,
+        outer: None,
     };
     let ports = Ports {
         log: Box::new(RunLog {
@@ -515,6 +522,7 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
         clock: Arc::new(Real::new()),
         reporter: Box::new(reporter),
         sources: vec![Box::new(Signals::default()), Box::new(Control(requests))],
+        calls: Arc::new(calls),
     };
     let outcome = exec::run(admitted.plan.clone(), options, ports, past);
     let outcome = outcome.map_err(|error| Failure::new(error.to_string()))?;

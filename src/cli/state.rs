@@ -57,7 +57,7 @@ pub(super) struct Opened {
 impl Opened {
     /// Reads the run that `wanted` means. Changes nothing.
     pub(super) fn new(state: &StateDir, wanted: &str) -> Result<Self, Failure> {
-        let run = state.resolve(wanted)?;
+        let run = state.resolve_called(wanted)?;
         // In this order: who held it and let go has written the end by then.
         let held = lock::is_held(&run)?;
         let (about, digest) = About::read(&run)?;

@@ -126,6 +126,7 @@ fn people(opened: &Opened, verbose: bool) -> String {
             rest.push(text::count(task.instances.len(), "instance"));
         }
         rest.extend(text::money(task.cost_usd));
+        rest.extend(task.call.as_ref().map(|call| format!("{}/{call}", history.run)));
         rest.extend(task.note.as_ref().map(ToString::to_string));
         out.push_str(&format!("  {word}  {}\n", text::clean(&rest.join("  "))));
         for (key, instance) in &task.instances {

@@ -115,7 +115,7 @@ pub(super) struct RunFiles {
     store: Store,
     inputs: Inputs,
     staging: staging::Staging,
-    frozen: Option<Frozen>,
+    frozen: Option<Arc<Frozen>>,
     /// The run whose results may be taken over.
     past: Option<RunDir>,
     known: Known,
@@ -125,6 +125,7 @@ pub(super) struct RunFiles {
 }
 
 /// Who is shown a report to `stdout`.
+#[derive(Clone)]
 pub(super) enum Readers {
     /// People, on standard output.
     People(Arc<std::sync::Mutex<People>>),
@@ -139,7 +140,7 @@ impl RunFiles {
     pub(super) fn new(
         run: RunDir,
         store: Store,
-        frozen: Option<Frozen>,
+        frozen: Option<Arc<Frozen>>,
         past: Option<RunDir>,
         mask: Arc<Mask>,
         readers: Readers,
@@ -241,7 +242,7 @@ impl Files for RunFiles {
     }
 
     fn restore(&self) -> Result<Vec<Text>, String> {
-        self.frozen.as_ref().map_or_else(|| Ok(Vec::new()), Frozen::restore)
+        self.frozen.as_ref().map_or_else(|| Ok(Vec::new()), |frozen| frozen.restore())
     }
 
     fn named(&self, files: &[(Text, Utf8PathBuf)]) -> Vec<NamedFile> {

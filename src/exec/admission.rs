@@ -3,11 +3,15 @@
 //! Compiling and binding parameters come before; a plan that is truncated is no refusal but a run that ends
 //! at once. Unaware of the machine: it is told what the machine has.
 
+use std::collections::BTreeSet;
+
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::event::{Ceilings, PlanAdmitted};
 use crate::ir::kind::{Agent, Run};
-use crate::ir::{Isolation, Join, Kind, Millis, Plan, Shell, Stage, Task, TaskId, Usd, WorkspaceKind};
-use crate::source::{Span, Text};
+use crate::ir::{
+    Isolation, Join, Kind, Millis, OnInterrupt, Plan, Shell, Stage, Task, TaskId, Usd, WorkspaceKind,
+};
+use crate::source::{FileId, Span, Spanned, Text};
 use crate::validate::ValidPlan;
 
 /// The codes that this file raises.
@@ -133,13 +137,19 @@ pub struct Machine {
 pub fn admit(plan: &ValidPlan, operator: &Operator, machine: &Machine) -> (PlanAdmitted, Diagnostics) {
     let ceilings = ceilings(plan, operator, None);
     let mut found = Diagnostics::new();
-    not_yet(plan, machine, &mut found);
+    not_yet(plan, machine, REFUSED, &mut found);
     no_ceiling(plan, ceilings, &mut found);
-    long_timeouts(plan, ceilings, &mut found);
-    nothing_but_reserve(plan, ceilings, &mut found);
+    fit(plan, ceilings, &mut found);
     shells(plan, machine, &mut found);
     frozen(plan, machine, &mut found);
     harnesses(plan, operator, machine, &mut found);
+    for child in called(plan) {
+        not_yet(child, machine, REFUSED, &mut found);
+        not_yet(child, machine, REFUSED_IN_CALLED, &mut found);
+        no_ceiling(child, within(child, ceilings), &mut found);
+        shells(child, machine, &mut found);
+        harnesses(child, operator, machine, &mut found);
+    }
     let admitted = PlanAdmitted {
         tasks: plan.tasks.len() as u64,
         caps: operator.caps.clone(),
@@ -153,9 +163,60 @@ pub fn admit(plan: &ValidPlan, operator: &Operator, machine: &Machine) -> (PlanA
 #[must_use]
 pub fn refit(plan: &ValidPlan, ceilings: Ceilings) -> Diagnostics {
     let mut found = Diagnostics::new();
-    long_timeouts(plan, ceilings, &mut found);
-    nothing_but_reserve(plan, ceilings, &mut found);
+    fit(plan, ceilings, &mut found);
     found
+}
+
+/// What has to fit under ceilings, in a plan and in those that it calls.
+fn fit(plan: &ValidPlan, ceilings: Ceilings, found: &mut Diagnostics) {
+    long_timeouts(plan, ceilings, found);
+    nothing_but_reserve(plan, ceilings, found);
+    for child in called(plan) {
+        let ceilings = within(child, ceilings);
+        long_timeouts(child, ceilings, found);
+        nothing_but_reserve(child, ceilings, found);
+    }
+}
+
+/// Every plan that is called, directly or not, each file once.
+#[must_use]
+pub fn called(plan: &ValidPlan) -> Vec<&ValidPlan> {
+    fn collect<'a>(plan: &'a ValidPlan, seen: &mut BTreeSet<FileId>, found: &mut Vec<&'a ValidPlan>) {
+        for (_, child) in plan.children() {
+            if seen.insert(child.span.file) {
+                found.push(child);
+                collect(child, seen, found);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(plan, &mut BTreeSet::new(), &mut found);
+    found
+}
+
+/// Every variable that some task lists in `secrets`, in a plan and in those that it calls.
+#[must_use]
+pub fn secrets(plan: &ValidPlan) -> BTreeSet<Text> {
+    let tasks = [plan].into_iter().chain(called(plan)).flat_map(|plan| &plan.tasks);
+    tasks.flat_map(|task| &task.secrets).map(|secret| secret.value.clone()).collect()
+}
+
+/// The globs in `frozen`, of a plan and of those that it calls.
+pub fn frozen_globs(plan: &ValidPlan) -> impl Iterator<Item = &Spanned<Text>> {
+    [plan].into_iter().chain(called(plan)).flat_map(|plan| &plan.header.frozen)
+}
+
+/// The ceilings of a called plan: the lower of its own and of its caller's.
+fn within(child: &Plan, ceilings: Ceilings) -> Ceilings {
+    fn lower<T: Ord + Copy>(own: Option<Spanned<T>>, outer: Option<T>) -> Option<T> {
+        own.map(|own| own.value).into_iter().chain(outer).min()
+    }
+    let budget = &child.header.budget;
+    Ceilings {
+        usd: lower(budget.usd, ceilings.usd),
+        time_ms: lower(budget.time, ceilings.time_ms),
+        steps: lower(budget.steps, ceilings.steps),
+    }
 }
 
 /// The ceilings in force: the lower of plan and operator. What the operator does not say anew for a resumed
@@ -187,7 +248,6 @@ struct NotYet {
 static REFUSED: &[NotYet] = &[
     NotYet { what: "`agent` tasks", playable: true, places: |plan| of_kind(plan, "agent") },
     NotYet { what: "`machine` tasks", playable: true, places: |plan| of_kind(plan, "machine") },
-    NotYet { what: "`call` tasks", playable: true, places: |plan| of_kind(plan, "call") },
     NotYet {
         what: "`isolation = \"worktree\"`",
         playable: false,
@@ -217,6 +277,16 @@ static REFUSED: &[NotYet] = &[
     },
 ];
 
+/// What cannot run in a plan that is called: nobody could answer there.
+static REFUSED_IN_CALLED: &[NotYet] = &[
+    NotYet { what: "`gate` tasks in a called plan", playable: false, places: |plan| of_kind(plan, "gate") },
+    NotYet {
+        what: "`on_interrupt = \"ask\"` in a called plan",
+        playable: false,
+        places: |plan| tasks(plan, |task| task.on_interrupt == OnInterrupt::Ask),
+    },
+];
+
 fn of_kind(plan: &Plan, kind: &str) -> Vec<(Span, Text)> {
     tasks(plan, |task| task.kind.as_str() == kind)
 }
@@ -226,8 +296,8 @@ fn tasks(plan: &Plan, has: impl Fn(&Task) -> bool) -> Vec<(Span, Text)> {
     plan.tasks.iter().filter(|task| has(task)).map(named).collect()
 }
 
-fn not_yet(plan: &Plan, machine: &Machine, found: &mut Diagnostics) {
-    for refused in REFUSED {
+fn not_yet(plan: &Plan, machine: &Machine, table: &[NotYet], found: &mut Diagnostics) {
+    for refused in table {
         let mut places = (refused.places)(plan);
         if refused.playable {
             places.retain(|(_, name)| !machine.played.contains(name));
@@ -275,8 +345,8 @@ fn agents<'p>(plan: &'p Plan, played: &'p [Text]) -> impl Iterator<Item = (Span,
     })
 }
 
-fn frozen(plan: &Plan, machine: &Machine, found: &mut Diagnostics) {
-    for (glob, matched) in plan.header.frozen.iter().zip(&machine.frozen) {
+fn frozen(plan: &ValidPlan, machine: &Machine, found: &mut Diagnostics) {
+    for (glob, matched) in frozen_globs(plan).zip(&machine.frozen) {
         match matched {
             Ok(0) => found.push(
                 FROZEN_NOTHING
@@ -442,7 +512,10 @@ impl Runnable {
 #[must_use]
 pub fn runnable(plan: &ValidPlan, caps: &[Text]) -> Runnable {
     let mut all = Runnable { flags: Vec::new(), caps: caps.to_vec() };
-    if plan.tasks.iter().all(|task| task.needs.iter().all(|need| caps.contains(need))) {
+    let called = |id: TaskId| called_gap(plan, id, caps).is_none();
+    if plan.tasks.iter().all(|task| task.needs.iter().all(|need| caps.contains(need)))
+        && plan.children().all(|(id, _)| called(id))
+    {
         return all;
     }
     let mut flags = vec![true; plan.tasks.len()];
@@ -454,10 +527,16 @@ pub fn runnable(plan: &ValidPlan, caps: &[Text]) -> Runnable {
             Join::Passed => task.depends_on.is_empty() || dependencies.any(|runs| runs),
             Join::Settled => true,
         };
-        flags[id.index()] = joined && task.needs.iter().all(|need| caps.contains(need));
+        flags[id.index()] = joined && task.needs.iter().all(|need| caps.contains(need)) && called(id);
     }
     all.flags = flags;
     all
+}
+
+/// Why the plan that `task` calls cannot run here; none where it can, and where it calls none.
+fn called_gap(plan: &ValidPlan, task: TaskId, caps: &[Text]) -> Option<Text> {
+    let child = plan.child(task)?;
+    gap(child, &runnable(child, caps))
 }
 
 /// Why a required main task cannot run here, every one named; none where all can.
@@ -478,6 +557,10 @@ pub fn why_not(plan: &ValidPlan, runnable: &Runnable, task: TaskId) -> Text {
     let name = &plan[task].name.value;
     if !lacks.is_empty() {
         return format!("`{name}` needs {}, which this machine does not declare", lacks.join(", ")).into();
+    }
+    if let Some(gap) = called_gap(plan, task, &runnable.caps) {
+        let gap = gap.trim_start_matches("nothing ran: ");
+        return format!("`{name}` calls a plan that cannot run here: {gap}").into();
     }
     let of = plan[task].depends_on.iter().find(|dependency| !runnable.has(dependency.task));
     match of {

@@ -146,6 +146,35 @@ impl Limits {
         self.whole_time().filter(|&time| used.elapsed >= time).map(|_| self.time_ceiling(Millis(0)))
     }
 
+    /// The ceiling that a run ends on with this exit.
+    pub(super) fn ceiling(&self, exit: Exit) -> Option<Ceiling> {
+        match exit {
+            Exit::CostCeiling => Some(self.cost_ceiling(self.kept_usd)),
+            Exit::TimeCeiling => Some(self.time_ceiling(self.kept_time)),
+            Exit::StepCeiling => self.ceilings.steps.map(Ceiling::Steps),
+            Exit::Completed
+            | Exit::Concluded
+            | Exit::Failed
+            | Exit::Unaccepted
+            | Exit::Truncated
+            | Exit::Stopped
+            | Exit::Waiting
+            | Exit::Stuck => None,
+        }
+    }
+
+    /// What is left for what an attempt calls that starts now. Money that others have reserved is theirs.
+    pub(super) fn left(&self, used: &Used, reserved: Usd, cleanup: bool) -> Ceilings {
+        let (usd, time) =
+            if cleanup { (self.ceilings.usd, self.ceilings.time_ms) } else { (self.usd(), self.time()) };
+        Ceilings {
+            usd: usd.map(|usd| usd.minus(used.spent).minus(reserved)),
+            time_ms: time.map(|time| Millis(time.0.saturating_sub(used.elapsed.0))),
+            // Attempts are never too many for clean-up.
+            steps: self.ceilings.steps.filter(|_| !cleanup).map(|steps| steps.saturating_sub(used.steps + 1)),
+        }
+    }
+
     /// Whether `most` fits beside what attempts in flight have reserved. Asked only if nothing forbids it
     /// alone.
     pub(super) fn fits(&self, used: &Used, reserved: Usd, most: Usd) -> bool {

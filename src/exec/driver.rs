@@ -14,11 +14,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
+use super::admission;
 use super::answers;
+use super::attempt::call::Terms;
 use super::attempt::verify::{Of, Spoken, Subject, sit};
 use super::attempt::{self, Answered, Command, Context, Job, Order, Orders, Report};
 use super::inputs::{self, inputs};
-use super::ports::{Clock, Log, LogFailed, Notice, Ports, Post, Reporter, Request};
+use super::ports::{Boxed, Clock, Log, LogFailed, Notice, Ports, Post, Reporter, Request};
 use super::resume;
 use super::reuse::Past;
 use super::scheduler::{Action, Compare, Dispatch, Options, Scheduler, Unverified};
@@ -61,6 +63,19 @@ pub struct RunOptions {
     pub from: Option<Text>,
     /// The run whose results are taken over where they hold.
     pub reuse: Option<Arc<Past>>,
+    /// Of a called plan: what it has of the runs around it.
+    pub outer: Option<Outer>,
+}
+
+/// What a called plan has of the runs around it.
+#[derive(Clone, Debug)]
+pub struct Outer {
+    /// The tokens of the attempts that call it, the outermost first.
+    pub within: Text,
+    /// Every variable that some task of theirs lists in `secrets`.
+    pub secrets: Vec<Text>,
+    /// The tasks that call it, the outermost first, each with a slash behind it.
+    pub path: Text,
 }
 
 /// How a sitting came out.
@@ -117,14 +132,24 @@ pub fn run(
         .on_thread_park(move || clock.idle())
         .build()
         .map_err(RunError::Runtime)?;
-    let outcome = runtime.block_on(async {
-        let mut driver = Driver::new(plan, &options, ports);
-        let driven = driver.sitting(&options, past).await;
-        driver.close(driven).await
-    });
+    let outcome = runtime.block_on(nested(plan, options, ports, past));
     // Nothing of ours is left but threads that read or copy files for attempts that are gone.
     runtime.shutdown_background();
     outcome
+}
+
+/// A sitting as [`run`] has it, within the event loop that there is: of a plan that is called.
+pub(super) fn nested(
+    plan: ValidPlan,
+    options: RunOptions,
+    ports: Ports,
+    past: Vec<Event>,
+) -> Boxed<'static, Result<Outcome, RunError>> {
+    Box::pin(async move {
+        let mut driver = Driver::new(plan, &options, ports);
+        let driven = driver.sitting(&options, past).await;
+        driver.close(driven).await
+    })
 }
 
 /// Why the loop stopped early.
@@ -212,7 +237,8 @@ struct Panel {
 
 impl Driver {
     fn new(plan: ValidPlan, options: &RunOptions, ports: Ports) -> Self {
-        let Ports { mut log, files, runner, workspace, verifiers, clock, reporter, mut sources } = ports;
+        let Ports { mut log, files, runner, workspace, verifiers, clock, reporter, mut sources, calls } =
+            ports;
         let (sender, notices) = mpsc::unbounded_channel();
         // The receiver is gone only when nobody listens any more.
         let post: Post = Arc::new(move |notice| drop(sender.send(notice)));
@@ -223,13 +249,20 @@ impl Driver {
             run: options.run.clone(),
             pack: options.pack.clone(),
             log_limit: options.log_limit,
-            secrets: secrets(&plan),
+            secrets: secrets(&plan, options.outer.as_ref()),
             files,
             runner,
             workspace,
             verifiers,
             clock: Arc::clone(&clock),
             schemas: attempt::Schemas::default(),
+            calls,
+            shared: attempt::call::Shared {
+                version: options.version.clone(),
+                kill_on_failure: options.kill_on_failure,
+            },
+            path: options.outer.as_ref().map(|outer| outer.path.clone()).unwrap_or_default(),
+            within: options.outer.as_ref().map(|outer| outer.within.clone()),
         };
         let mut scheduler =
             Scheduler::new(plan, Options { jobs: options.jobs, kill_on_failure: options.kill_on_failure });
@@ -447,6 +480,18 @@ impl Driver {
         Ok(())
     }
 
+    /// What an attempt that starts now may do with the plan that it calls.
+    fn terms(&self, task: TaskId, name: &str) -> Terms {
+        let history = self.scheduler.history();
+        Terms {
+            left: self.scheduler.left(task),
+            jobs: self.scheduler.jobs_left(),
+            caps: history.caps.clone(),
+            keep_going: history.keep_going,
+            cut: history.row(name).and_then(|row| row.cut),
+        }
+    }
+
     fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), Trouble> {
         let Dispatch { task, element, name, attempt, nth, round, needs, ask_done, answered } = dispatch;
         let said = self.scheduler.history().row(&name).and_then(|row| row.answered.as_ref());
@@ -455,6 +500,7 @@ impl Driver {
         let taken = self.scheduler.history().row(&name).is_some_and(Row::takes_over);
         let taken = taken.then(|| self.scheduler.reusable(task, element.as_deref()).ok()).flatten();
         let taken = taken.zip(self.scheduler.reuses().cloned());
+        let call = self.context.plan.child(task).map(|_| self.terms(task, &name));
         let inputs = inputs(&self.scheduler, task, element.as_deref());
         let token = compact_str::format_compact!("{:016x}{attempt:x}", self.seed);
         if self.is_idle() {
@@ -471,8 +517,20 @@ impl Driver {
         let (command, orders) = attempt::orders();
         self.flights
             .insert(attempt, Flight { task, name: name.clone(), command, asked: false, handle: None });
-        let job =
-            Job { task, element, name, attempt, nth, round, token, ask_done, answered: said, inputs, taken };
+        let job = Job {
+            task,
+            element,
+            name,
+            attempt,
+            nth,
+            round,
+            token,
+            ask_done,
+            answered: said,
+            inputs,
+            call,
+            taken,
+        };
         if self.log.synced() >= needs {
             self.start(job, orders);
         } else {
@@ -811,13 +869,11 @@ fn gates_token(context: &Context) -> Text {
     digest[..24].into()
 }
 
-/// Every variable that some task lists in `secrets`.
-fn secrets(plan: &ValidPlan) -> Vec<Text> {
-    let all: FxHashSet<&Text> =
-        plan.tasks.iter().flat_map(|task| &task.secrets).map(|secret| &secret.value).collect();
-    let mut all: Vec<Text> = all.into_iter().cloned().collect();
-    all.sort_unstable();
-    all
+/// Every variable that some task lists in `secrets`, those of called and of calling plans included.
+fn secrets(plan: &ValidPlan, outer: Option<&Outer>) -> Vec<Text> {
+    let mut all = admission::secrets(plan);
+    all.extend(outer.iter().flat_map(|outer| &outer.secrets).cloned());
+    all.into_iter().collect()
 }
 
 /// Why an attempt was ended, as its note says it.
@@ -830,6 +886,8 @@ fn end_note(by: EndedBy, scheduler: &Scheduler, task: Option<TaskId>) -> Text {
             ),
             (None, _) => "ended when the time kept for clean-up was over".into(),
         },
+        EndedBy::CostCeiling => "ended by the cost ceiling".into(),
+        EndedBy::StepCeiling => "ended by the ceiling on attempts".into(),
         EndedBy::Stop => "ended by `plan stop`".into(),
         EndedBy::Failure => "ended because the run failed".into(),
         EndedBy::Interruption => "ended by a signal to the run".into(),

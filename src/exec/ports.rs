@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::event::{Body, Event, FileSet, NamedFile, Raw, VerifierMode};
+use crate::event::{Body, Ceilings, Event, FileSet, NamedFile, Raw, VerifierMode};
 use crate::history::{History, Question};
 use crate::ir::{self, Millis};
 use crate::source::Text;
+use crate::validate::ValidPlan;
 
 pub use super::attempt::verify::{Call, Command, NotRun, Printed, Ran, Work};
 
@@ -36,6 +37,8 @@ pub struct Ports {
     pub reporter: Box<dyn Reporter>,
     /// Where signals and requests come from.
     pub sources: Vec<Box<dyn Source>>,
+    /// Where runs of called plans are kept.
+    pub calls: Arc<dyn Calls>,
 }
 
 /// A boxed future.
@@ -428,6 +431,48 @@ pub trait Clock: Send + Sync {
 
     /// The driver's thread has nothing more to do until something happens: the moment to jump.
     fn idle(&self) {}
+}
+
+/// Where runs of called plans are kept: each is a run of its own, below that of its caller.
+pub trait Calls: Send + Sync {
+    /// Begins the run of a called plan, or takes it up.
+    ///
+    /// # Errors
+    /// Why it cannot be worked with, as one clause.
+    fn open(&self, calling: &Calling<'_>) -> Result<Called, String>;
+}
+
+/// A plan that is called.
+#[derive(Clone, Copy, Debug)]
+pub struct Calling<'a> {
+    /// What its run is called below that of its caller: by the task, and by the attempt and the round of it.
+    pub name: &'a str,
+    /// Whether it has a run that is taken up, if it is there.
+    pub resumes: bool,
+    /// The plan.
+    pub plan: &'a ValidPlan,
+    /// Its path, as its caller writes it.
+    pub path: &'a str,
+    /// The ceilings that it has.
+    pub ceilings: Ceilings,
+}
+
+/// The run of a called plan.
+pub struct Called {
+    /// Its name.
+    pub run: Text,
+    /// The fingerprint of its gates.
+    pub gates: Text,
+    /// Its log.
+    pub log: Box<dyn Log>,
+    /// Its files.
+    pub files: Arc<dyn Files>,
+    /// Where runs of plans are kept that it calls in turn.
+    pub calls: Arc<dyn Calls>,
+    /// What has happened in it.
+    pub past: Vec<Event>,
+    /// Called with all that has happened, once nothing more does in this sitting.
+    pub over: Box<dyn FnOnce(&History) + Send>,
 }
 
 /// Who shows a run while it happens.

@@ -118,9 +118,9 @@ impl Halt {
             Exit::Failed => Some(EndedBy::Failure),
             Exit::TimeCeiling => Some(EndedBy::TimeCeiling),
             Exit::Stopped => Some(EndedBy::Stop),
+            Exit::CostCeiling => Some(EndedBy::CostCeiling),
+            Exit::StepCeiling => Some(EndedBy::StepCeiling),
             Exit::Unaccepted
-            | Exit::CostCeiling
-            | Exit::StepCeiling
             | Exit::Completed
             | Exit::Concluded
             | Exit::Truncated

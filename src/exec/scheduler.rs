@@ -32,7 +32,7 @@ use super::settle;
 use super::states::{self, On, Phase, RunOn, RunPhase, Then};
 use super::units::{ByStage, Queue, TaskState, Unit};
 use super::verdict;
-use crate::event::{AttemptEnded, Body, Event, Exit, Timer, TimerFired, Warning};
+use crate::event::{AttemptEnded, Body, Ceilings, Event, Exit, Timer, TimerFired, Warning};
 use crate::history::{History, Mismatch};
 use crate::ir::{Bodies, Millis, Stage, TaskId, Usd};
 use crate::source::Text;
@@ -109,6 +109,8 @@ pub(super) struct Tally {
     pub(super) first_failure: Option<(u64, TaskId)>,
     /// A main task that declared `complete`.
     pub(super) completion: Option<TaskId>,
+    /// The ceiling that a called plan has reached.
+    pub(super) called: Option<Exit>,
     /// Money that attempts in flight have reserved.
     pub(super) reserved: Usd,
     /// Money that `always` tasks spent.
@@ -344,6 +346,16 @@ impl Scheduler {
         let waits = |stage| self.queues.of(stage).waiting_count();
         let held = if self.options.jobs == 1 { waits(Stage::Main) + waits(Stage::Epilogue) } else { 0 };
         self.in_flight() + self.verify.len() + held < self.options.jobs
+    }
+
+    /// How many attempts a plan may have in flight that an attempt calls which starts now.
+    pub(super) fn jobs_left(&self) -> usize {
+        self.options.jobs.saturating_sub(self.in_flight() + self.verify.len()).max(1)
+    }
+
+    /// What of the ceilings is left for an attempt of `task` that starts now, itself not counted.
+    pub(super) fn left(&self, task: TaskId) -> Ceilings {
+        self.limits.left(&self.used(), self.tally.reserved, self.plan[task].always.value)
     }
 
     /// How many attempts are in flight.

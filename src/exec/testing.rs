@@ -437,6 +437,8 @@ impl<'a> Sim<'a> {
             duration_ms: Millis(played.takes),
             done_already: played.done_already,
             reused: None,
+            steps: 0,
+            call: None,
             reads: Vec::new(),
             ended_by: by,
         };

@@ -69,6 +69,9 @@ pub(super) fn halt(s: &Scheduler) -> Option<Halted> {
     if let Some(ceiling) = s.limits.time_up(&used) {
         return Some(halted_by(ceiling));
     }
+    if let Some(exit) = s.tally.called {
+        return s.limits.ceiling(exit).map(halted_by);
+    }
     let at_rest = *s.tally.unsettled.of(Stage::Main) == 0;
     if let Some((_, id)) = s.tally.first_failure.filter(|_| at_rest || !s.keeps_going()) {
         let row = &s.history.rows[id.index()];

@@ -210,7 +210,8 @@ pub struct TopK {
 pub const STDOUT: &str = "stdout";
 
 /// What a run's directory holds besides reports: no report may write there (EXECUTION §11).
-pub const RUNS_OWN: [&str; 10] = [
+pub const RUNS_OWN: [&str; 11] = [
+    "calls",
     "control",
     "events.jsonl",
     "files",
@@ -252,7 +253,7 @@ pub struct Call {
     /// What it is launched with.
     pub params: Vec<(Spanned<Text>, super::Value)>,
     /// The compiled child; none where it had errors.
-    pub child: Option<Box<super::Plan>>,
+    pub child: Option<std::sync::Arc<super::Plan>>,
 }
 
 /// A bounded graph with cycles.

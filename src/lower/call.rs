@@ -2,6 +2,8 @@
 //!
 //! The called plan has names of its own; only values cross, and they stay external.
 
+use std::sync::Arc;
+
 use super::Lower;
 use super::fields::Fields;
 use super::names::Scope;
@@ -66,7 +68,7 @@ impl<'a> Lower<'a, '_> {
         values: Vec<(Spanned<Text>, Val)>,
         fields: &Fields<'a>,
         scope: &Scope,
-    ) -> Option<Box<crate::ir::Plan>> {
+    ) -> Option<Arc<crate::ir::Plan>> {
         let path = self.pack_path(&plan.value, plan.span, scope)?;
         let own = &self.modules.first()?.path;
         if *own == path || self.session.calling.contains(&path) {
@@ -100,7 +102,7 @@ impl<'a> Lower<'a, '_> {
             self.hole();
             return None;
         }
-        Some(Box::new(child))
+        Some(Arc::new(child))
     }
 }
 

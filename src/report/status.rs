@@ -62,6 +62,10 @@ pub struct TaskStatus {
     /// One line for people.
     #[schemars(with = "Option<String>")]
     pub note: Option<Text>,
+    /// Of a task that called a plan: where that has its run, below this run's directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub call: Option<Text>,
     /// Attempts that ended, interrupted ones left out; of a mapped task, those of its instances.
     pub attempts: u32,
     /// What they spent.
@@ -186,6 +190,7 @@ impl View<'_> {
         TaskStatus {
             status: self.status(row),
             note: note(row),
+            call: row.last.as_ref().and_then(|last| last.call.clone()),
             attempts: row.attempts + instances.values().map(|instance| instance.attempts).sum::<u32>(),
             cost_usd: cost,
             output: row.output().map(|output| (self.show)(&output)),

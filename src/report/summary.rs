@@ -415,6 +415,8 @@ mod tests {
                 duration_ms: Millis(1_200),
                 done_already: false,
                 reused: None,
+                steps: 0,
+                call: None,
                 reads: Vec::new(),
                 ended_by: None,
             })

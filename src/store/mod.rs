@@ -3,6 +3,7 @@
 //! Unaware of how a run is decided or shown: `cli` wires this to the ports of `exec`.
 
 pub mod about;
+pub mod calls;
 pub mod capture;
 pub mod confine;
 pub mod control;
@@ -213,6 +214,24 @@ impl StateDir {
         }
     }
 
+    /// The run that `wanted` means, or the run `RUN/calls/N` of a plan that was called in it. For who only
+    /// looks: a called plan is worked on by its caller's run.
+    ///
+    /// # Errors
+    /// If there is no such run, or several.
+    pub fn resolve_called(&self, wanted: &str) -> Result<RunDir, Error> {
+        let mut parts = wanted.split("/calls/");
+        let mut run = self.resolve(parts.next().unwrap_or_default())?;
+        for part in parts {
+            let unknown = || Error::UnknownRun { name: wanted.to_owned() };
+            run = run.called(part);
+            if part.contains('/') || part.starts_with('.') || !run.about().exists() {
+                return Err(unknown());
+            }
+        }
+        Ok(run)
+    }
+
     /// Makes a run: `run.json` and `plan.json` are on disk before anything else is there, and the run
     /// appears under its name only then. The lock comes back held, on an empty log.
     ///
@@ -237,11 +256,7 @@ impl StateDir {
             }
         };
         about.run = name.as_str().into();
-        about.plan_json = blake3::hash(plan).to_hex().as_str().into();
-        write_synced(&making.join("plan.json"), plan)?;
-        write_synced(&making.join("run.json"), about.to_json().as_bytes())?;
-        let lock = lock::Lock::create(&making.join("events.jsonl"), &name)?;
-        sync_directory(&making)?;
+        let lock = write_whole(&making, &mut about, plan, &name)?;
         let run = self.run(&name);
         fs::rename(&making, &run.path).map_err(Error::io("make", &run.path))?;
         sync_directory(&runs)?;
@@ -384,6 +399,21 @@ impl RunDir {
         }
         Ok(bytes)
     }
+}
+
+/// Writes what a run begins with into its directory, and has it on disk.
+fn write_whole(
+    making: &Utf8Path,
+    about: &mut about::About,
+    plan: &[u8],
+    name: &str,
+) -> Result<lock::Lock, Error> {
+    about.plan_json = blake3::hash(plan).to_hex().as_str().into();
+    write_synced(&making.join("plan.json"), plan)?;
+    write_synced(&making.join("run.json"), about.to_json().as_bytes())?;
+    let lock = lock::Lock::create(&making.join("events.jsonl"), name)?;
+    sync_directory(making)?;
+    Ok(lock)
 }
 
 /// A name for a run made at `utc`: the time in UTC, and four hex digits.

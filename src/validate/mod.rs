@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::diag::Diagnostics;
-use crate::ir::{Graph, Kind, Plan};
+use crate::ir::{Graph, Kind, Plan, TaskId};
 use crate::source::Text;
 use context::Context;
 
@@ -24,6 +24,8 @@ use context::Context;
 pub struct ValidPlan {
     plan: Arc<Plan>,
     graph: Arc<Graph>,
+    /// The plans that its tasks call, by task.
+    children: Arc<[(TaskId, ValidPlan)]>,
 }
 
 impl ValidPlan {
@@ -33,12 +35,39 @@ impl ValidPlan {
         &self.graph
     }
 
+    /// The plan that `task` calls.
+    #[must_use]
+    pub fn child(&self, task: TaskId) -> Option<&Self> {
+        let at = self.children.binary_search_by_key(&task, |(id, _)| *id).ok()?;
+        Some(&self.children[at].1)
+    }
+
+    /// The plans that its tasks call, and who calls them.
+    pub fn children(&self) -> impl Iterator<Item = (TaskId, &Self)> {
+        self.children.iter().map(|(id, child)| (*id, child))
+    }
+
     /// A plan that a test of the executor put together by hand; no rule has looked at it.
     #[cfg(test)]
     pub(crate) fn of_test(plan: Plan) -> Self {
         let graph = Graph::new(&plan);
-        assert!(graph.is_acyclic(), "a plan has no cycle");
-        Self { plan: Arc::new(plan), graph: Arc::new(graph) }
+        Self::assembled(Arc::new(plan), graph).expect("a plan has no cycle")
+    }
+
+    /// A plan that was judged, with its children. None where one of them has a cycle.
+    fn assembled(plan: Arc<Plan>, graph: Graph) -> Option<Self> {
+        if !graph.is_acyclic() {
+            return None;
+        }
+        let mut children = Vec::new();
+        for id in plan.ids() {
+            if let Kind::Call(call) = &plan[id].kind
+                && let Some(child) = &call.child
+            {
+                children.push((id, Self::assembled(Arc::clone(child), Graph::new(child))?));
+            }
+        }
+        Some(Self { plan, graph: Arc::new(graph), children: children.into() })
     }
 }
 
@@ -56,8 +85,7 @@ pub fn validate(plan: Plan, diagnostics: &mut Diagnostics) -> Option<ValidPlan> 
     let graph = Graph::new(&plan);
     judge(&plan, &graph, diagnostics);
     judge_children(&plan, &mut FxHashSet::default(), diagnostics);
-    (!diagnostics.has_errors() && graph.is_acyclic())
-        .then(|| ValidPlan { plan: Arc::new(plan), graph: Arc::new(graph) })
+    if diagnostics.has_errors() { None } else { ValidPlan::assembled(Arc::new(plan), graph) }
 }
 
 fn judge(plan: &Plan, graph: &Graph, diagnostics: &mut Diagnostics) {

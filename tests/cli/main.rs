@@ -2,6 +2,7 @@
 
 mod answer;
 mod author;
+mod calls;
 mod check;
 mod cuts;
 mod full_disk;

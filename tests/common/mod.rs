@@ -1,12 +1,14 @@
 //! Doubles of the ports that tests of runs share: a log in memory, files in a directory, and nobody watching.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::{Arc, Mutex};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use plan::event::{Body, Event, FileSet, Raw};
 use plan::exec::ports::{
-    AttemptPaths, Files, Fingerprints, Log, LogFailed, Notice, Post, Reporter, Staged, Staging, Unopened,
+    AttemptPaths, Called, Calling, Calls, Files, Fingerprints, Log, LogFailed, Notice, Post, Reporter,
+    Staged, Staging, Unopened,
 };
 use plan::history::History;
 use plan::ir::Millis;
@@ -158,6 +160,44 @@ impl Files for Kept {
     fn verification(&self, name: &str) -> AttemptPaths {
         let [stdout, stderr, result] = self.run.verification(name);
         AttemptPaths { stdout, stderr, result }
+    }
+}
+
+/// Runs of called plans: their logs are in memory, and last as long as this.
+#[derive(Clone)]
+pub struct Below {
+    run: RunDir,
+    /// What has happened in them, by name.
+    pub logs: Logs,
+}
+
+/// Logs by the names of their runs.
+pub type Logs = Arc<Mutex<BTreeMap<Text, Arc<Mutex<Vec<Event>>>>>>;
+
+impl Below {
+    /// Below `run`.
+    pub fn new(run: &RunDir) -> Self {
+        Self { run: run.clone(), logs: Arc::default() }
+    }
+}
+
+impl Calls for Below {
+    fn open(&self, calling: &Calling<'_>) -> Result<Called, String> {
+        let run = self.run.called(calling.name);
+        let mut logs = self.logs.lock().unwrap();
+        let past = logs.get(&run.name).filter(|_| calling.resumes);
+        let past = past.map(|events| events.lock().unwrap().clone()).unwrap_or_default();
+        let log = Memory::new(past.clone(), usize::MAX);
+        logs.insert(run.name.clone(), Arc::clone(&log.events));
+        Ok(Called {
+            run: run.name.clone(),
+            gates: "gates".into(),
+            log: Box::new(log),
+            files: Arc::new(Kept::new(&run)),
+            calls: Arc::new(Self { run, logs: Arc::clone(&self.logs) }),
+            past,
+            over: Box::new(|_| {}),
+        })
     }
 }
 

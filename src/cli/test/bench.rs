@@ -20,7 +20,8 @@ use crate::diag::Diagnostics;
 use crate::event::{Body, Event, PlanAdmitted};
 use crate::exec::admission::{self, Machine, Operator};
 use crate::exec::ports::{
-    Boxed, Clock, Log, LogFailed, NotStarted, Ports, Post, Process, Reporter, Runner, Start,
+    Boxed, Called, Calling, Calls, Clock, Log, LogFailed, NotStarted, Ports, Post, Process, Reporter, Runner,
+    Start,
 };
 use crate::exec::{self, RunOptions};
 use crate::history::History;
@@ -170,7 +171,7 @@ impl Bench {
         let (admitted, paths) = self.admit(case, &plan, &pack, &run)?;
         let store = Store::new(run.clone(), LIMIT, []);
         let set = (!paths.is_empty()).then(|| store.capture_all(&pack, &paths)).transpose()?;
-        let frozen = set.as_ref().map(|set| Frozen::new(&run, &pack, set)).transpose()?;
+        let frozen = set.as_ref().map(|set| Frozen::new(&run, &pack, set)).transpose()?.map(Arc::new);
         let document = dump::document(&plan);
         let options = RunOptions {
             run: run.name.clone(),
@@ -183,8 +184,10 @@ impl Bench {
             log_limit: LIMIT,
             from: None,
             reuse: None,
+            outer: None,
         };
         let clock: Arc<dyn Clock> = Arc::new(Virtual::new());
+        let below = Below { run: run.clone(), frozen: frozen.clone(), gates: options.gates.clone() };
         let files =
             Arc::new(RunFiles::new(run.clone(), store, frozen, None, Arc::default(), Readers::Nobody));
         let (began, saw) = (Shared::default(), Shared::default());
@@ -203,6 +206,7 @@ impl Bench {
             clock,
             reporter: Box::new(Beginnings(Arc::clone(&began))),
             sources: vec![Box::new(Signals::default())],
+            calls: Arc::new(below),
         };
         let outcome =
             exec::run(plan.clone(), options, ports, Vec::new()).map_err(|error| error.to_string())?;
@@ -237,7 +241,7 @@ impl Bench {
             keep_going: case.keep_going,
             harness: None,
         };
-        let globs = plan.header.frozen.iter();
+        let globs = admission::frozen_globs(plan);
         let frozen: Vec<_> = globs.map(|glob| frozen::find(pack, &run.path, &glob.value)).collect();
         let machine = Machine {
             missing_shells: self.missing_shells.clone(),
@@ -334,6 +338,37 @@ fn take<T: Default>(shared: &Shared<T>) -> T {
 #[derive(Default)]
 struct Memory {
     seq: u64,
+}
+
+/// Runs of called plans: nobody takes one up.
+struct Below {
+    run: RunDir,
+    frozen: Option<Arc<Frozen>>,
+    gates: Text,
+}
+
+impl Calls for Below {
+    fn open(&self, calling: &Calling<'_>) -> Result<Called, String> {
+        let run = self.run.called(calling.name);
+        let made = std::fs::create_dir_all(run.logs());
+        made.map_err(|error| format!("cannot make `{}`: {error}", run.path))?;
+        let (frozen, gates) = (self.frozen.clone(), self.gates.clone());
+        let store = Store::new(run.clone(), LIMIT, []);
+        let files = RunFiles::new(run.clone(), store, frozen.clone(), None, Arc::default(), Readers::Nobody);
+        Ok(Called {
+            run: run.name.clone(),
+            gates: gates.clone(),
+            log: Box::new(Memory::default()),
+            files: Arc::new(files),
+            past: Vec::new(),
+            over: {
+                let run = run.clone();
+                // What was staged cannot be written to, and so not be removed with the rest.
+                Box::new(move |_| drop(staging::Staging::clear(&run)))
+            },
+            calls: Arc::new(Self { run, frozen, gates }),
+        })
+    }
 }
 
 impl Log for Memory {

@@ -4,6 +4,7 @@
 //! them is one event. Unaware of the scheduler and of other attempts.
 
 mod answered;
+pub(super) mod call;
 mod capture;
 mod collect;
 mod declared;
@@ -32,7 +33,9 @@ pub(crate) use self::promises::Schemas;
 use self::watch::{Sizes, Stopped};
 use super::inputs::Inputs;
 use super::note;
-use super::ports::{AttemptPaths, Clock, Ended, Files, Fingerprints, How, Runner, Verifiers, Workspace};
+use super::ports::{
+    AttemptPaths, Calls, Clock, Ended, Files, Fingerprints, How, Runner, Verifiers, Workspace,
+};
 use crate::event::{AttemptEnded, EndedBy, FileSet, Grade, Kept};
 use crate::ir::kind::{self, Kind, Run};
 use crate::ir::{Emits, Millis, Task, TaskId, Usd};
@@ -63,9 +66,30 @@ pub(super) struct Context {
     pub clock: Arc<dyn Clock>,
     /// Compiled schemas.
     pub schemas: Schemas,
+    /// Where runs of called plans are kept.
+    pub calls: Arc<dyn Calls>,
+    /// What of the operator's choices called plans share.
+    pub shared: call::Shared,
+    /// The tokens that mark all processes of a called plan: those of the attempts that call it.
+    pub within: Option<Text>,
+    /// What stands before the names of tasks outside of this plan, where it is called.
+    pub path: Text,
 }
 
 impl Context {
+    /// The name of a task as runners know it, who see all plans that call each other.
+    fn outside(&self, name: &str) -> Text {
+        compact_str::format_compact!("{}{name}", self.path)
+    }
+
+    /// The tokens that mark what belongs to the attempt with this one.
+    fn inner(&self, token: &Text) -> Text {
+        match &self.within {
+            Some(outer) => compact_str::format_compact!("{outer}:{token}"),
+            None => token.clone(),
+        }
+    }
+
     /// What a process is watched by.
     fn limits(&self) -> watch::Limits<'_> {
         watch::Limits { clock: &*self.clock, log: self.log_limit }
@@ -94,6 +118,8 @@ pub(super) struct Job {
     pub answered: Option<Answered>,
     /// What it receives.
     pub inputs: Inputs,
+    /// What an attempt that calls another plan may do.
+    pub call: Option<call::Terms>,
     /// The attempt of another run whose result it takes over, and that run.
     pub taken: Option<(Arc<AttemptEnded>, Text)>,
 }
@@ -177,9 +203,12 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
     let work = match (&task.kind, command(task)) {
         (_, Some(run)) => Work::Process(Some(run)),
         (Kind::Report(page), None) => Work::Report(page),
-        (Kind::Agent(_) | Kind::Call(_) | Kind::Machine(_), None) if context.runner.plays(&job.name) => {
+        (Kind::Agent(_) | Kind::Call(_) | Kind::Machine(_), None)
+            if context.runner.plays(&context.outside(&job.name)) =>
+        {
             Work::Process(None)
         }
+        (Kind::Call(_), None) => Work::Call,
         (kind, None) => {
             return refused(report, Grade::Blocked, format!("a {} cannot be run here", kind.as_str()));
         }
@@ -216,6 +245,7 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
     let run = match work {
         Work::Process(run) => run,
         Work::Report(page) => return report::make(context, &job, page, before, report, orders).await,
+        Work::Call => return call::make(context, &job, before, report, orders).await,
     };
     if let Some(run) = run {
         start.argv = environment::argv(context, task.shell, &run.value);
@@ -277,6 +307,8 @@ fn blank(job: &Job) -> AttemptEnded {
         duration_ms: Millis(0),
         done_already: false,
         reused: None,
+        steps: 0,
+        call: None,
         reads: Vec::new(),
         ended_by: None,
     }
@@ -294,6 +326,8 @@ enum Work<'a> {
     Process(Option<&'a Spanned<Run>>),
     /// It renders a template and writes what comes of it.
     Report(&'a kind::Report),
+    /// It runs another plan.
+    Call,
 }
 
 /// The command that a task runs itself.
@@ -345,6 +379,17 @@ async fn settle(context: &Context, job: &Job, mut report: Report, left: Left) ->
     let (graded, warning) = declared(graded, terms);
     report.warnings.extend(warning);
     let graded = grade::answers(&task.kind, graded);
+    finish(context, job, report, graded, before).await
+}
+
+/// From what an attempt came to by itself to the event: its files and promises.
+async fn finish(
+    context: &Context,
+    job: &Job,
+    mut report: Report,
+    graded: Graded,
+    before: Arc<Fingerprints>,
+) -> Report {
     let (graded, files) = match graded.grade {
         Grade::Pass | Grade::Partial => keep_promises(context, job, graded).await,
         Grade::Fail
@@ -395,7 +440,13 @@ fn stopped(mut report: Report, graded: Graded, stop: Stopped) -> Report {
             report.ended.grade = Grade::Interrupted;
             report.ended.last_line = Text::default();
         }
-        EndedBy::Timeout | EndedBy::TimeCeiling | EndedBy::Stop | EndedBy::Failure | EndedBy::LogLimit => {
+        EndedBy::Timeout
+        | EndedBy::TimeCeiling
+        | EndedBy::CostCeiling
+        | EndedBy::StepCeiling
+        | EndedBy::Stop
+        | EndedBy::Failure
+        | EndedBy::LogLimit => {
             report.ended.grade = Grade::Fail;
             report.ended.output = graded.output.map(|object| object.raw());
         }

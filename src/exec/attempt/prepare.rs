@@ -48,7 +48,7 @@ pub(super) fn prepare(context: &Context, job: &Job, paths: &AttemptPaths) -> Res
     };
     let places = Places { inputs: inputs.as_str(), files: staging.directory.as_str() };
     let start = Start {
-        task: job.name.clone(),
+        task: context.outside(&job.name),
         attempt: job.attempt,
         nth: job.nth,
         round: job.round,
@@ -58,7 +58,7 @@ pub(super) fn prepare(context: &Context, job: &Job, paths: &AttemptPaths) -> Res
         cwd,
         paths: paths.clone(),
         token: job.token.clone(),
-        within: None,
+        within: context.within.clone(),
     };
     let mut warnings = staging.warnings;
     warnings.extend(restored.iter().map(|path| note::restored(path, "before it ran")));
@@ -105,7 +105,7 @@ async fn asks(context: &Context, job: &Job, prepared: &Prepared, command: &str, 
     let task = &context.plan[job.task];
     let mut start = prepared.start.clone();
     // Who stands in for the task does not answer for this.
-    start.task = compact_str::format_compact!("{}/done_when", job.name);
+    start.task = compact_str::format_compact!("{}/done_when", context.outside(&job.name));
     start.argv = argv(context, task.shell, &Run::Shell(command.into()));
     start.paths.stdout.clone_from(&start.paths.stderr);
     let Ok(mut process) = context.runner.start(&start) else { return false };

@@ -6,7 +6,7 @@
 use indexmap::IndexMap;
 
 use super::Scheduler;
-use crate::event::{AttemptEnded, Body, Event, Status, Warning};
+use crate::event::{AttemptEnded, Body, EndedBy, Event, Exit, Status, Warning};
 use crate::exec::budget::Used;
 use crate::exec::fanout::aligned;
 use crate::exec::json;
@@ -286,12 +286,34 @@ impl Scheduler {
         if self.plan[id].done_when.is_some() && !body.did_not_run() {
             self.rewind(id);
         }
+        self.look_for_ceiling(id, body);
         let before = Used { spent: spent_before, ..self.used() };
         if verdict::decided(self)
             && self.limits.overrun(&before).is_none()
             && let Some(ceiling) = self.limits.overrun(&self.used())
         {
             self.too_late(&ceiling.to_string());
+        }
+    }
+
+    /// A ceiling that a called plan has reached is this run's.
+    pub(super) fn look_for_ceiling(&mut self, id: TaskId, ended: &AttemptEnded) {
+        let exit = match ended.ended_by {
+            Some(EndedBy::CostCeiling) => Exit::CostCeiling,
+            Some(EndedBy::StepCeiling) => Exit::StepCeiling,
+            Some(
+                // The clock says so itself.
+                EndedBy::TimeCeiling
+                | EndedBy::Timeout
+                | EndedBy::Stop
+                | EndedBy::Failure
+                | EndedBy::LogLimit
+                | EndedBy::Interruption,
+            )
+            | None => return,
+        };
+        if self.plan[id].stage == Stage::Main {
+            self.tally.called.get_or_insert(exit);
         }
     }
 

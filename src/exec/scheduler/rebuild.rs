@@ -85,6 +85,11 @@ impl Scheduler {
         if rewinds {
             self.rewind(id);
         }
+        let row = &self.history.rows[id.index()];
+        let rows = row.instances.iter().flat_map(IndexMap::values).chain([row]);
+        let last: Vec<_> =
+            rows.filter_map(|row| row.last.clone()).filter(|last| last.call.is_some()).collect();
+        last.iter().for_each(|last| self.look_for_ceiling(id, last));
         self.note_phase(unit, phase);
         Ok(())
     }

@@ -77,6 +77,8 @@ impl Story {
             duration_ms: Millis(1),
             done_already: false,
             reused: None,
+            steps: 0,
+            call: None,
             reads: Vec::new(),
             ended_by: None,
         });

@@ -292,6 +292,8 @@ mod tests {
             duration_ms: Millis(1),
             done_already: false,
             reused: None,
+            steps: 0,
+            call: None,
             reads: Vec::new(),
             ended_by: None,
         };

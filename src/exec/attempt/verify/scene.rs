@@ -62,7 +62,7 @@ pub(super) fn set(context: &Context, subject: &Subject) -> Result<Set, String> {
     ours(context, &who, &places, &mut env);
     let (attempt, name) = subject.of.clone().unzip();
     let start = Start {
-        task: name.clone().unwrap_or_default(),
+        task: name.as_deref().map(|name| context.outside(name)).unwrap_or_default(),
         attempt: attempt.unwrap_or_default(),
         nth: subject.nth,
         round: subject.round,
@@ -70,7 +70,7 @@ pub(super) fn set(context: &Context, subject: &Subject) -> Result<Set, String> {
         withheld: context.secrets.clone(),
         cwd: root.to_owned(),
         token: subject.token.clone(),
-        within: Some(subject.token.clone()),
+        within: Some(context.inner(&subject.token)),
         ..Start::default()
     };
     let scene = Scene {

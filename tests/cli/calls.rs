@@ -1,0 +1,178 @@
+//! Plans that call others.
+
+use std::process::Stdio;
+
+use serde_json::json;
+
+use super::pack::{Came, Pack};
+
+fn ok(came: Came) -> Came {
+    assert_eq!(came.code, 0, "{came:?}");
+    came
+}
+
+const CALLER: &str = r#"
+param who: string = "world"
+plan "caller" { budget = { usd = 1, steps = 30 }, result = after }
+command before { run = "echo x >> before.n" }
+call greet   { depends_on = [before], plan = "child.plan", params = { name = who, count = 2 } }
+command after { depends_on = [greet], run = "cat $PLAN_INPUTS_FILE > seen.json" }
+"#;
+
+const CHILD: &str = r#"
+plan "child" { result = say }
+param name: string
+param count: integer = 1 { max = 3 }
+command one { run = "echo x >> one.n; echo '{\"cost_usd\":0.25}'" }
+command say {
+    depends_on = [one]
+    env = { NAME = name }
+    run = "if [ -e hold ] && [ ! -e started ]; then touch started; sleep 60; fi; echo x >> say.n; echo \"{\\\"hello\\\":\\\"$NAME\\\"}\""
+    emits = { hello: string }
+}
+"#;
+
+fn pack() -> Pack {
+    let pack = Pack::new(CALLER);
+    pack.write("child.plan", CHILD);
+    pack
+}
+
+#[test]
+fn a_called_plan_is_one_task_and_a_run_of_its_own() {
+    let pack = pack();
+    ok(pack.run(&["--param", "who=moon"]));
+    let status = pack.status();
+    let greet = &status["tasks"]["greet"];
+    assert_eq!((&greet["status"], &greet["output"]), (&json!("pass"), &json!({"hello": "moon"})));
+    assert_eq!((&greet["cost_usd"], &greet["attempts"]), (&json!(0.25), &json!(1)));
+    assert_eq!((&status["steps"], &status["spent_usd"]), (&json!(5), &json!(0.25)));
+    let seen: serde_json::Value = serde_json::from_str(&pack.read("seen.json")).unwrap();
+    assert_eq!(seen["greet"], json!({"hello": "moon"}));
+    // Its own run can be looked at like any other.
+    let run = status["run"].as_str().unwrap();
+    let text = ok(pack.plan(&["status"])).out;
+    assert!(text.contains(&format!("{run}/calls/greet")), "{text}");
+    let inner = ok(pack.plan(&["status", "latest/calls/greet", "--format", "json"])).out;
+    let inner: serde_json::Value = serde_json::from_str(&inner).unwrap();
+    assert_eq!((&inner["plan"], &inner["verdict"]), (&json!("child"), &json!("valid")));
+    assert!(ok(pack.plan(&["logs", "latest/calls/greet", "say"])).out.contains("moon"));
+    ok(pack.plan(&["evidence", "latest/calls/greet", "--verify"]));
+    assert_eq!(pack.plan(&["status", "latest/calls/nobody"]).code, 1);
+    assert_eq!(pack.plan(&["status", "latest/calls/../greet"]).code, 1);
+    // It is its caller's run that goes on with it.
+    assert_eq!(pack.plan(&["run", "--resume", "latest/calls/greet"]).code, 1);
+}
+
+#[test]
+fn values_and_findings_are_of_the_plan_that_is_called() {
+    let pack = pack();
+    pack.write("p.plan", &CALLER.replace("count = 2", "count = 4"));
+    let came = pack.run(&[]);
+    assert_eq!(came.code, 1, "{came:?}");
+    assert!(came.err.contains("count"), "{}", came.err);
+    pack.write("p.plan", CALLER);
+    pack.write("child.plan", &CHILD.replace("command say {", "command say {\n    on_interrupt = \"ask\""));
+    let came = pack.run(&[]);
+    assert_eq!(came.code, 1, "{came:?}");
+    assert!(came.err.contains("child.plan"), "{}", came.err);
+    assert!(came.err.contains("in a called plan cannot run yet: `say`"), "{}", came.err);
+    assert!(!pack.file(".plan/runs").exists(), "nothing was started");
+}
+
+#[test]
+fn a_failing_plan_names_its_first_cause() {
+    let pack = pack();
+    pack.write("child.plan", &CHILD.replace("echo x >> one.n;", "echo broken >&2; exit 4;"));
+    let came = pack.run(&[]);
+    assert_eq!(came.code, 3, "{came:?}");
+    let status = pack.status();
+    let note = status["tasks"]["greet"]["note"].as_str().unwrap().to_owned();
+    assert_eq!(note, "`one` of `child` failed: exit 4: broken (calls/greet)");
+    assert_eq!(status["tasks"]["greet"]["attempts"], 1, "it is not tried again");
+    assert_eq!(status["exit"], "failed");
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_within_the_called_plan() {
+    for signal in [true, false] {
+        let pack = pack();
+        pack.write("hold", "");
+        let mut run = pack.command(&["run", "--plan", "p.plan"]).stdout(Stdio::null()).spawn().unwrap();
+        pack.wait_for("started");
+        if signal {
+            let pid = rustix::process::Pid::from_raw(run.id().try_into().unwrap()).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        } else {
+            run.kill().unwrap();
+        }
+        run.wait().unwrap();
+        assert_eq!(pack.status()["state"], "interrupted");
+        ok(pack.plan(&["run", "--resume"]));
+        let counts = ["before.n", "one.n", "say.n"].map(|name| pack.read(name).lines().count());
+        assert_eq!(counts, [1, 1, 1], "signal {signal}: what has settled is not run again");
+        let status = pack.status();
+        assert_eq!(status["verdict"], "valid");
+        assert_eq!((&status["spent_usd"], &status["tasks"]["greet"]["attempts"]), (&json!(0.25), &json!(1)));
+    }
+}
+
+#[test]
+fn what_is_stopped_is_opened_again_and_so_is_what_ran_out() {
+    let pack = pack();
+    pack.write("hold", "");
+    let run = pack.command(&["run", "--plan", "p.plan"]).stdout(Stdio::null()).spawn().unwrap();
+    pack.wait_for("started");
+    ok(pack.plan(&["stop"]));
+    assert_eq!(run.wait_with_output().unwrap().status.code(), Some(3));
+    assert_eq!(pack.status()["exit"], "stopped");
+    ok(pack.plan(&["run", "--resume"]));
+    assert_eq!((pack.read("one.n"), pack.read("say.n")), ("x\n".to_owned(), "x\n".to_owned()));
+
+    let pack = self::pack();
+    let came = pack.run(&["--max-steps", "3"]);
+    assert_eq!(came.code, 3, "{came:?}");
+    assert_eq!(pack.status()["exit"], "step_ceiling");
+    ok(pack.plan(&["run", "--resume", "--max-steps", "9"]));
+    assert_eq!((pack.read("one.n"), pack.read("say.n")), ("x\n".to_owned(), "x\n".to_owned()));
+    // Asked for by name, all of it runs.
+    ok(pack.plan(&["run", "--resume", "--from", "greet", "--max-steps", "20"]));
+    assert_eq!((pack.read("one.n"), pack.read("say.n")), ("x\nx\n".to_owned(), "x\nx\n".to_owned()));
+}
+
+#[test]
+fn secrets_and_frozen_files_are_of_both() {
+    let pack = Pack::new(
+        "call inner { plan = \"child.plan\" }\n\
+         command outer { run = \"echo outer ${TOKEN_OF_CHILD:-none}\" }\n",
+    );
+    pack.write(
+        "child.plan",
+        "plan \"child\" { frozen = [\"check.sh\"] }\n\
+         command use   { secrets = [\"TOKEN_OF_CHILD\"], run = \"echo token $TOKEN_OF_CHILD; echo true > check.sh\" }\n\
+         command other { depends_on = [use], run = \"echo other ${TOKEN_OF_CHILD:-none}; cat check.sh\" }\n",
+    );
+    pack.write("check.sh", "echo checked\n");
+    let mut command = pack.command(&["run", "--plan", "p.plan"]);
+    let came = super::pack::came(command.env("TOKEN_OF_CHILD", "hush-hush").output().unwrap());
+    assert_eq!(came.code, 0, "{came:?}");
+    assert_eq!(pack.read("check.sh"), "echo checked\n");
+    let log = |run: &str, task: &str| ok(pack.plan(&["logs", run, task])).out;
+    assert!(log("latest", "outer").contains("outer none"));
+    let other = log("latest/calls/inner", "other");
+    assert!(other.contains("other none") && other.contains("echo checked"), "{other}");
+    let stored = pack.read(".plan/latest/calls/inner/logs/1.out");
+    assert!(!stored.contains("hush-hush") && stored.contains("token"), "{stored}");
+    assert!(!pack.read(".plan/latest/calls/inner/events.jsonl").contains("hush-hush"));
+}
+
+#[test]
+fn what_a_called_plan_did_is_taken_over_while_all_of_it_is_the_same() {
+    let pack = pack();
+    ok(pack.run(&[]));
+    ok(pack.run(&["--reuse", "latest"]));
+    assert_eq!((pack.read("one.n"), pack.read("say.n")), ("x\n".to_owned(), "x\n".to_owned()));
+    pack.write("child.plan", &CHILD.replace("x >> one.n", "y >> one.n"));
+    ok(pack.run(&["--reuse", "latest"]));
+    assert_eq!((pack.read("one.n"), pack.read("before.n")), ("x\ny\n".to_owned(), "x\n".to_owned()));
+}
