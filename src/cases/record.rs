@@ -162,6 +162,9 @@ impl Record<'_> {
                 EndedBy::LogLimit | EndedBy::Interruption => {
                     self.left_out.push(format!("`{}` printed more than the limit", ended.task));
                 }
+                EndedBy::CostCeiling | EndedBy::StepCeiling => {
+                    self.left_out.push(format!("the plan that `{}` calls reached a ceiling", ended.task));
+                }
             }
         } else {
             self.result(ended, &mut lines);
@@ -336,7 +339,9 @@ fn how(ended: &AttemptEnded) -> Lines {
         Some(EndedBy::Timeout | EndedBy::TimeCeiling | EndedBy::Stop | EndedBy::Failure) => {
             return vec![("hangs", "true".to_owned())];
         }
-        Some(EndedBy::LogLimit | EndedBy::Interruption) => return vec![("exit", "1".to_owned())],
+        Some(EndedBy::LogLimit | EndedBy::Interruption | EndedBy::CostCeiling | EndedBy::StepCeiling) => {
+            return vec![("exit", "1".to_owned())];
+        }
         None => {}
     }
     let note = ended.note.as_deref().unwrap_or_default();
