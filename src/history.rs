@@ -237,6 +237,12 @@ impl Row {
         Self { name, round: 1, first_round: 1, repair: 1, ..Self::default() }
     }
 
+    /// Which round of its review it is in, from 1: a repair of the plan begins a new one.
+    #[must_use]
+    pub fn review_round(&self) -> u32 {
+        self.round - self.first_round + 1
+    }
+
     /// Its status, once it has settled.
     #[must_use]
     pub fn status(&self) -> Option<Status> {

@@ -8,8 +8,9 @@ use camino::Utf8Path;
 
 use super::state::{Opened, StateArguments};
 use super::{Answer, Exit, Failure};
-use crate::event::{Body, Event};
-use crate::history::{State, split_name};
+use crate::event::{Body, Event, Status};
+use crate::history::{Row, State, split_name};
+use crate::ir::dump::TaskDocument;
 use crate::store::lock;
 use crate::store::mask::Mask;
 use crate::store::{LATEST, RunDir, StateDir};
@@ -162,6 +163,20 @@ impl Stream {
     }
 }
 
+/// Whether a task has settled, and nobody will send it back.
+fn is_over(opened: &Opened, task: &str) -> bool {
+    let history = &opened.history;
+    let reviews = |other: &&TaskDocument| {
+        !other.revise.is_empty() && (other.name == task || other.revise.iter().any(|target| target == task))
+    };
+    let sent_back = opened.plan.tasks.iter().find(reviews).is_some_and(|reviewer| {
+        let Some(row) = history.row(&reviewer.name) else { return false };
+        let remain = || row.review_round() < reviewer.max_rounds.unwrap_or(1) && history.halted.is_none();
+        row.status().is_none_or(|status| status == Status::Fail && remain())
+    });
+    history.row(task).is_some_and(Row::is_settled) && !sent_back
+}
+
 /// Shows the attempts of `task` from the last one on, until it has settled or nobody runs it.
 fn follow(state: &StateDir, mut opened: Opened, task: &str) -> Result<(), Failure> {
     let mut growing: Vec<Growing> = Vec::new();
@@ -178,8 +193,7 @@ fn follow(state: &StateDir, mut opened: Opened, task: &str) -> Result<(), Failur
                 growing.push(Growing { attempt, streams: Default::default() });
             }
         }
-        let settled = opened.history.row(task).is_some_and(|row| row.is_settled());
-        let end = settled || opened.state() != State::Running;
+        let end = is_over(&opened, task) || opened.state() != State::Running;
         for attempt in &mut growing {
             match attempt.show(&opened.run, &opened.mask, end) {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),

@@ -12,6 +12,7 @@ use crate::report::html::{self, Streams, Tail};
 use crate::report::lines::Detail;
 use crate::report::summary::{self, Places, Style};
 use crate::report::text::{self, Tone};
+use crate::source::Text;
 use crate::store::LATEST;
 use crate::store::mask::Mask;
 
@@ -125,17 +126,25 @@ fn people(opened: &Opened, verbose: bool) -> String {
         if !task.instances.is_empty() {
             rest.push(text::count(task.instances.len(), "instance"));
         }
+        if !task.rounds.is_empty() {
+            rest.push(text::count(task.rounds.len() + 1, "round"));
+        }
         rest.extend(text::money(task.cost_usd));
         rest.extend(task.call.as_ref().map(|call| format!("{}/{call}", history.run)));
         rest.extend(task.note.as_ref().map(ToString::to_string));
         out.push_str(&format!("  {word}  {}\n", text::clean(&rest.join("  "))));
-        for (key, instance) in &task.instances {
-            let settled_well = matches!(instance.status, "pass" | "not_taken");
+        let mut inner = |status: &str, what: String, note: Option<&Text>| {
+            let settled_well = matches!(status, "pass" | "not_taken");
             if verbose || !settled_well {
-                let note = instance.note.as_ref().map(|note| format!("  {note}")).unwrap_or_default();
-                let line = format!("    {:<9}  {name}[{key}]{note}", instance.status);
-                out.push_str(&format!("{}\n", text::clean(&line)));
+                let note = note.map(|note| format!("  {note}")).unwrap_or_default();
+                out.push_str(&format!("{}\n", text::clean(&format!("    {status:<9}  {what}{note}"))));
             }
+        };
+        for round in &task.rounds {
+            inner(round.status, format!("in round {}", round.round), round.note.as_ref());
+        }
+        for (key, instance) in &task.instances {
+            inner(instance.status, format!("{name}[{key}]"), instance.note.as_ref());
         }
     }
     out.push('\n');

@@ -27,7 +27,7 @@ pub(super) struct Review<'a> {
 pub(super) fn review(s: &Scheduler, task: TaskId) -> Option<Review<'_>> {
     let reviewer = s.bodies().reviewer(task)?;
     let row = row(s, reviewer);
-    let round = nth(row);
+    let round = row.review_round();
     if round == 1 {
         return None;
     }
@@ -47,7 +47,7 @@ pub(super) fn sends_back(s: &Scheduler, reviewer: TaskId, status: Status) -> boo
         | Status::Blocked
         | Status::Truncated => false,
     };
-    failed && nth(row(s, reviewer)) < max_rounds(s, reviewer) && !is_cut_short(s, reviewer) && {
+    failed && row(s, reviewer).review_round() < max_rounds(s, reviewer) && !is_cut_short(s, reviewer) && {
         let target = |id| Unit::whole(s.plan.graph().position(id));
         let barred = |id| readiness::barred(s, target(id)).is_some();
         !s.plan[reviewer].revise.iter().any(|target| barred(target.value))
@@ -88,11 +88,6 @@ pub(super) fn due(s: &Scheduler) -> Option<Body> {
 
 fn row(s: &Scheduler, task: TaskId) -> &Row {
     &s.history.rows[task.index()]
-}
-
-/// Which round of its review a reviewer is in, from 1: a repair of the plan begins a new one.
-fn nth(row: &Row) -> u32 {
-    row.round - row.first_round + 1
 }
 
 fn max_rounds(s: &Scheduler, reviewer: TaskId) -> u32 {

@@ -47,10 +47,16 @@ pub fn line(event: &Event, history: &History, detail: Detail, paint: Paint) -> O
             Some(say(paint.with(Tone::Dim, &pad("afresh")), &format!("{}  {why}", body.task)))
         }
         Body::AttemptStarted(body) if history.row(&body.task).is_some_and(Row::takes_over) => None,
-        Body::AttemptStarted(body) => match body.nth {
-            0 | 1 => dim("start", &body.task),
-            nth => dim("start", &format!("{}  attempt {nth}", body.task)),
-        },
+        Body::AttemptStarted(body) => {
+            let mut what = body.task.to_string();
+            if body.round > 1 {
+                what.push_str(&format!("  round {}", body.round));
+            }
+            if body.nth > 1 {
+                what.push_str(&format!("  attempt {}", body.nth));
+            }
+            dim("start", &what)
+        }
         Body::RetryScheduled(body) => {
             let why = history.row(&body.task).and_then(|row| row.last.as_ref()?.note.clone());
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();

@@ -107,7 +107,7 @@ impl<'a> Summary<'a> {
     fn cause(&self, heading: &str, failure: &Failure<'_>, out: &mut Vec<String>) {
         let status = failure.row.status().map_or("", phrase);
         let note = failure.row.note().map(|note| format!(": {note}")).unwrap_or_default();
-        let what = text::clean(&format!("`{}` {status}{note}", failure.name));
+        let what = text::clean(&format!("`{}` {status}{}{note}", failure.name, round(failure.row)));
         out.push(format!("{}: {what}", self.style.paint.with(Tone::Bad, heading)));
         self.evidence(failure.row, out);
     }
@@ -139,7 +139,8 @@ impl<'a> Summary<'a> {
             };
             let note = failure.row.note().map(|note| format!(": {note}")).unwrap_or_default();
             let status = failure.row.status().map_or("", phrase);
-            out.push(text::clean(&format!("  `{}`{kind} {status}{note}", failure.name)));
+            let what = format!("  `{}`{kind} {status}{}{note}", failure.name, round(failure.row));
+            out.push(text::clean(&what));
             let logs = failure.row.last.as_ref().map(|last| (self.places.streams)(last.attempt));
             out.extend(logs.into_iter().flatten().map(|log| text::clean(&format!("    log   {log}"))));
         });
@@ -359,6 +360,11 @@ fn add_failure<'a>(name: Text, row: &'a Row, role: Role, failures: &mut Vec<Fail
     if counts {
         failures.push(Failure { name, row, role, seq: settled.seq });
     }
+}
+
+/// In which round, where it is not the first.
+fn round(row: &Row) -> String {
+    if row.round > 1 { format!(" in round {}", row.round) } else { String::new() }
 }
 
 fn is_of(instance: &str, task: &str) -> bool {

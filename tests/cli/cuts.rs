@@ -1,20 +1,29 @@
 //! A log that is cut after any event, or inside any line, resumes to the same end (EXECUTION §11, §12).
 
-use std::process::Command;
-
 use serde_json::{Map, Value};
 
-use super::pack::Pack;
+use super::pack::{Pack, settled};
 
-/// Every task counts how often it ran.
+/// Every task counts how often it ran, in a later round with that as well.
 const PLAN: &str = r#"
 command list { run = "echo list >> n; echo '{\"l\": [\"a\", \"b\"], \"cost_usd\": 0.25}'", emits = { l: [string] } }
 command make { depends_on = [list], over = list.l, run = "echo make-$PLAN_ITEM >> n; echo $PLAN_ITEM" }
 command file { depends_on = [list], run = "echo file >> n; echo kept > out.txt", emits_files = ["out.txt"] }
 command bad  { required = false, depends_on = [make], run = "echo bad >> n; echo left > bad.txt; exit 4", emits_files = ["bad.txt"] }
 command use  { depends_on = [file, bad], join = "settled", run = "echo use >> n; cat $PLAN_FILES/file/out.txt $PLAN_FILES/bad/bad.txt" }
+command draft  { depends_on = [list], run = "echo draft#$PLAN_ROUND | sed 's/#1$//' >> n; test $PLAN_ROUND = 1 || cat $PLAN_FILES/review/why.txt; echo $PLAN_ROUND > draft.txt", emits_files = ["draft.txt"] }
+command polish { depends_on = [draft], run = "echo polish#$PLAN_ROUND | sed 's/#1$//' >> n" }
+command review { depends_on = [polish], revise = [draft, polish], max_rounds = 3, run = "echo review#$PLAN_ROUND | sed 's/#1$//' >> n; echo why > why.txt; test $(cat $PLAN_FILES/draft/draft.txt) = 3", emits_files = ["why.txt"] }
 command last { stage = "epilogue", run = "echo last >> n" }
 "#;
+
+/// Where in a line a log is cut: before it, inside of it, or before its end.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Start,
+    Middle,
+    End,
+}
 
 #[test]
 fn every_cut_of_every_line_resumes_to_the_same_end() {
@@ -22,45 +31,45 @@ fn every_cut_of_every_line_resumes_to_the_same_end() {
     let came = whole.run(&["--jobs", "1"]);
     assert_eq!(came.code, 0, "{came:?}");
     let expected = comparable(whole.status());
-    let log = whole.read(".plan/latest/events.jsonl");
-    let ends: Vec<usize> = log.match_indices('\n').map(|(at, _)| at + 1).collect();
-    let (mut cuts, mut start) = (vec![log.len()], 0);
-    for &end in &ends {
-        cuts.extend([start, start + (end - start) / 2, end - 1]);
-        start = end;
-    }
+    let lines = whole.read(".plan/latest/events.jsonl").lines().count();
+    let places = |line| [Place::Start, Place::Middle, Place::End].map(|place| (line, place));
+    let cuts: Vec<_> = (0..lines).flat_map(places).chain([(lines, Place::Start)]).collect();
     // Most of the time goes by while the disk syncs.
     for together in cuts.chunks(8) {
         std::thread::scope(|scope| {
-            for &cut in together {
-                let (whole, log, expected) = (&whole, &log, &expected);
-                scope.spawn(move || one_cut(whole, log, cut, expected));
+            for &(line, place) in together {
+                let expected = &expected;
+                scope.spawn(move || one_cut(line, place, expected));
             }
         });
     }
 }
 
-fn one_cut(whole: &Pack, log: &str, cut: usize, expected: &Value) {
+/// A run of its own, in a workspace of its own, whose log is cut there.
+fn one_cut(line: usize, place: Place, expected: &Value) {
     let pack = Pack::in_memory(PLAN);
-    let from = format!("{}/.", whole.path().display());
-    let copied = Command::new("cp").args(["-a", &from]).arg(pack.path()).status().unwrap();
-    assert!(copied.success());
+    assert_eq!(pack.run(&["--jobs", "1"]).code, 0);
+    let log = pack.read(".plan/latest/events.jsonl");
+    let start: usize = log.split_inclusive('\n').take(line).map(str::len).sum();
+    let length = log[start..].find('\n').map_or(0, |end| end + 1);
+    let cut = match place {
+        Place::Start => start,
+        Place::Middle => start + length / 2,
+        Place::End => start + length - 1,
+    };
     pack.write(".plan/latest/events.jsonl", &log[..cut]);
     let before = runs(&pack);
     let came = pack.plan(&["run", "--resume", "--jobs", "1"]);
-    assert_eq!(came.code, 0, "cut at {cut}: {came:?}");
-    assert_eq!(&comparable(pack.status()), expected, "cut at {cut}");
+    assert_eq!(came.code, 0, "cut at {line} {place:?}: {came:?}");
+    assert_eq!(&comparable(pack.status()), expected, "cut at {line} {place:?}");
     let after = runs(&pack);
-    let settled = log[..cut].rfind('\n').map_or("", |end| &log[..end]).lines();
-    for line in settled {
-        let event: Value = serde_json::from_str(line).unwrap();
-        if event["kind"] == "task_settled" {
-            let name = event["task"].as_str().unwrap().replace('[', "-").replace(']', "");
-            let times = |runs: &str| runs.lines().filter(|line| *line == name).count();
-            assert_eq!(times(&after), times(&before), "cut at {cut}: `{name}` ran again");
-        }
+    let whole_lines = log[..cut].rfind('\n').map_or("", |end| &log[..end]).lines();
+    for task in settled(whole_lines.map(|line| serde_json::from_str(line).unwrap())) {
+        let name = task.replace('[', "-").replace(']', "");
+        let times = |runs: &str| runs.lines().filter(|line| *line == name).count();
+        assert_eq!(times(&after), times(&before), "cut at {line} {place:?}: `{name}` ran again");
     }
-    assert_eq!(pack.plan(&["evidence", "--verify"]).code, 0, "cut at {cut}");
+    assert_eq!(pack.plan(&["evidence", "--verify"]).code, 0, "cut at {line} {place:?}");
 }
 
 /// Once `again` is there, `b` prints its result; before, it wrote it to the file.

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
-use super::pack::{Pack, processes_with};
+use super::pack::{Pack, processes_with, settled};
 
-/// Fan-out, files, retries, an advisory failure, processes that outlive their parent.
+/// Fan-out, files, retries, an advisory failure, a review of three rounds, processes that outlive their parent.
 const PLAN: &str = r#"
 command list { run = "echo '{\"l\": [\"a\", \"b\", \"c\", \"d\"]}'", emits = { l: [string] } }
 command make {
@@ -36,10 +36,22 @@ command bad {
     depends_on = [make]
     run        = "echo '{\"why\": \"no\"}'; exit 4"
 }
+command draft {
+    depends_on  = [list]
+    run         = "test $PLAN_ROUND = 1 || test -s $PLAN_FILES/review/why.txt; sleep 0.01; echo $PLAN_ROUND > draft.txt"
+    emits_files = ["draft.txt"]
+}
+command review {
+    depends_on  = [draft]
+    revise      = draft
+    max_rounds  = 4
+    run         = "echo no > why.txt; sleep 0.01; test $(cat $PLAN_FILES/draft/draft.txt) = 3"
+    emits_files = ["why.txt"]
+}
 command use {
-    depends_on = [file, flaky, bad]
+    depends_on = [file, flaky, bad, draft, review]
     join       = "settled"
-    run        = "test -s $PLAN_FILES/file/out.txt; sleep 0.02"
+    run        = "test -s $PLAN_FILES/file/out.txt; test $(cat $PLAN_FILES/draft/draft.txt) = 3; sleep 0.02"
 }
 command last { stage = "epilogue", run = "sleep 0.02" }
 "#;
@@ -90,27 +102,20 @@ fn one_moment(moment: u64, delay: Duration, expected: &Value) -> bool {
     let runs = pack.names(".plan/runs");
     // It may have had no run yet, or only the beginnings of one: nothing to go on with.
     let Some(name) = runs.iter().find(|name| !name.starts_with('.')) else { return false };
-    let settled = settled(&pack, name);
+    let log = pack.read(&format!(".plan/runs/{name}/events.jsonl"));
+    let before = settled(log.lines().filter_map(|line| serde_json::from_str(line).ok()));
     let came = pack.plan(&["run", "--resume", "--jobs", "3"]);
     assert_eq!(came.code, 0, "after {delay:?}: {came:?}\n{}", pack.read(".plan/latest/events.jsonl"));
     assert_eq!(&comparable(pack.status()), expected, "after {delay:?}");
-    let events = pack.events();
-    for task in settled {
-        let times = events.iter().filter(|event| event["kind"] == "task_settled" && event["task"] == *task);
-        assert_eq!(times.count(), 1, "`{task}` settled twice after {delay:?}");
+    let all = settled(pack.events());
+    for task in before {
+        let times = all.iter().filter(|other| **other == task).count();
+        assert_eq!(times, 1, "`{task}` settled twice after {delay:?}");
     }
     assert_eq!(pack.plan(&["evidence", "--verify"]).code, 0, "after {delay:?}");
     assert_eq!(processes_with(&mark), Vec::<String>::new(), "after {delay:?}");
     assert_eq!(pack.names(".plan/latest/staged"), Vec::<String>::new());
     true
-}
-
-/// The tasks that had settled.
-fn settled(pack: &Pack, run: &str) -> Vec<String> {
-    let log = pack.read(&format!(".plan/runs/{run}/events.jsonl"));
-    let events = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let settled = events.filter(|event| event["kind"] == "task_settled");
-    settled.map(|event| event["task"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The status document without what an interruption may change (EXECUTION §12).

@@ -144,3 +144,29 @@ pub fn processes_with(mark: &str) -> Vec<String> {
     }
     found
 }
+
+/// What settled, in order: `task`, and `task#2` in its second round.
+pub fn settled(events: impl IntoIterator<Item = Value>) -> Vec<String> {
+    let mut rounds: std::collections::BTreeMap<String, u32> = std::collections::BTreeMap::new();
+    let mut settled = Vec::new();
+    for event in events {
+        let name = |value: &Value| value.as_str().unwrap().to_owned();
+        match event["kind"].as_str().unwrap() {
+            "round_started" => {
+                let reviewer = event.get("reviewer").into_iter();
+                for task in event["tasks"].as_array().unwrap().iter().chain(reviewer) {
+                    *rounds.entry(name(task)).or_insert(1) += 1;
+                }
+            }
+            "task_settled" => {
+                let task = name(&event["task"]);
+                settled.push(match rounds.get(&task) {
+                    Some(round) => format!("{task}#{round}"),
+                    None => task,
+                });
+            }
+            _ => {}
+        }
+    }
+    settled
+}
