@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 use serde_json::value::RawValue;
 
 use crate::event::{
-    AttemptEnded, Blocked, Body, Ceilings, EndedBy, Event, FileSet, Grade, Halted, Raw, ReuseDecided,
-    RunEnded, Status, VerifierEnded, Warning,
+    AttemptEnded, Blocked, BlockedReason, Body, Ceilings, EndedBy, Event, FileSet, Grade, Halted, Raw,
+    ReuseDecided, RunEnded, Status, TaskSettled, VerifierEnded, Warning,
 };
 use crate::ir::{Millis, Usd, dump};
 use crate::source::Text;
@@ -194,6 +194,8 @@ pub struct Round {
     pub attempts: u32,
     /// What they spent.
     pub cost: Usd,
+    /// Whether the task has settled silently since: what it left is gone (EXECUTION §7).
+    pub dropped: bool,
 }
 
 impl Round {
@@ -203,10 +205,10 @@ impl Round {
         output_of(&self.settled, self.last.as_deref())
     }
 
-    /// The files that the task kept in it.
+    /// The files that the task kept in it, and has not dropped since.
     #[must_use]
     pub fn files(&self) -> Option<&FileSet> {
-        self.last.as_ref()?.files_of(self.settled.status)
+        self.last.as_ref().filter(|_| !self.dropped)?.files_of(self.settled.status)
     }
 }
 
@@ -309,6 +311,7 @@ impl Row {
                 last: self.last.take(),
                 attempts: self.attempts,
                 cost: self.cost.minus(cost_of(&rounds)),
+                dropped: false,
             });
         }
         let (first_round, repair) = (self.first_round, self.repair);
@@ -363,6 +366,21 @@ impl Row {
 
 fn cost_of(rounds: &[Round]) -> Usd {
     rounds.iter().fold(Usd::ZERO, |sum, round| sum.plus(round.cost))
+}
+
+/// Whether what earlier rounds left goes with this settling: a silent one (EXECUTION §7), unless it is but the
+/// halt that kept the task from running. Once the run is open again, it goes on in its round.
+fn drops_rounds(settled: &TaskSettled) -> bool {
+    let halted = settled.blocked.as_ref().is_some_and(|blocked| match blocked.reason {
+        BlockedReason::Dependency | BlockedReason::Staging => false,
+        BlockedReason::RequiredFailure
+        | BlockedReason::CostCeiling
+        | BlockedReason::TimeCeiling
+        | BlockedReason::StepCeiling
+        | BlockedReason::Stopped
+        | BlockedReason::Unaccepted => true,
+    });
+    settled.status.is_silent() && !halted
 }
 
 const fn keeps_output(status: Status) -> bool {
@@ -631,6 +649,9 @@ impl History {
                     seq: event.seq,
                 };
                 let row = self.row_mut(&body.task)?;
+                if drops_rounds(body) {
+                    row.rounds.iter_mut().for_each(|round| round.dropped = true);
+                }
                 row.settled = Some(settled);
                 row.ended = false;
                 row.retrying = false;

@@ -250,8 +250,11 @@ fn end(history: &History) -> String {
         for round in &row.rounds {
             let (status, note) = (round.settled.status.as_str(), &round.settled.note);
             let output = round.output().map_or_else(|| "-".to_owned(), |output| output.get().to_owned());
+            let files = round.files().map_or_else(String::new, |files| files.paths.join(" "));
             let (number, attempts) = (round.round, round.attempts);
-            out.push_str(&format!("  {number} {status} attempts={attempts} note={note:?} output={output}\n"));
+            out.push_str(&format!(
+                "  {number} {status} attempts={attempts} note={note:?} output={output} files={files}\n"
+            ));
         }
         for (key, instance) in row.instances.iter().flatten() {
             end_row(out, &format!("{name}[{key}]"), instance);

@@ -102,7 +102,7 @@ pub struct RoundStatus {
     pub attempts: u32,
     /// The result, or the reading that a failure keeps.
     pub output: Option<Raw>,
-    /// The files that it kept.
+    /// The files that it kept, and has not dropped since.
     #[schemars(with = "Vec<String>")]
     pub files: Vec<Text>,
 }
@@ -197,7 +197,7 @@ impl View<'_> {
             files,
             blocked: row.settled.as_ref().and_then(|settled| settled.blocked.clone()),
             instances,
-            rounds: row.rounds.iter().map(|round| self.round(row, round)).collect(),
+            rounds: row.rounds.iter().map(|round| self.round(round)).collect(),
             verifiers: checks(&row.verifiers),
         }
     }
@@ -210,16 +210,14 @@ impl View<'_> {
         }
     }
 
-    fn round(&self, row: &Row, round: &Round) -> RoundStatus {
-        // Silence drops what earlier rounds left (EXECUTION §7).
-        let files = round.files().filter(|_| !row.status().is_some_and(Status::is_silent));
+    fn round(&self, round: &Round) -> RoundStatus {
         RoundStatus {
             round: round.round,
             status: round.settled.status.as_str(),
             note: round.settled.note.clone(),
             attempts: round.attempts,
             output: round.output().map(|output| (self.show)(&output)),
-            files: files.map(|set| set.paths.clone()).unwrap_or_default(),
+            files: round.files().map(|set| set.paths.clone()).unwrap_or_default(),
         }
     }
 }

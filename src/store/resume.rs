@@ -102,12 +102,11 @@ pub fn live_sets(history: &History) -> Vec<&FileSet> {
 }
 
 fn add_live<'a>(row: &'a Row, sets: &mut Vec<&'a FileSet>) {
-    if row.status().is_some_and(Status::is_silent) {
-        return;
-    }
-    sets.extend(row.last.iter().flat_map(|last| sets_of(last)));
-    let rounds = row.rounds.iter().filter(|round| !round.settled.status.is_silent());
+    let rounds = row.rounds.iter().filter(|round| !(round.dropped || round.settled.status.is_silent()));
     sets.extend(rounds.filter_map(|round| round.last.as_ref()).flat_map(|last| sets_of(last)));
+    if !row.status().is_some_and(Status::is_silent) {
+        sets.extend(row.last.iter().flat_map(|last| sets_of(last)));
+    }
 }
 
 /// The set of an attempt, and what is left of it where its verifiers reject it.

@@ -13,6 +13,7 @@ mod readme;
 mod reports;
 mod resume;
 mod reuse;
+mod rounds;
 mod run;
 #[path = "../common/schemas.rs"]
 mod schemas;

@@ -66,6 +66,13 @@ fn busy_script(dispatch: &Dispatch) -> Played {
     }
 }
 
+/// What was dispatched in a later sitting saw what it would have seen without the pause.
+fn saw_the_same(again: &Sim<'_>, whole: &Sim<'_>) {
+    for (name, seen) in &again.seen {
+        assert_eq!((seen, &again.staged[name]), (&whole.seen[name], &whole.staged[name]), "{name}");
+    }
+}
+
 fn started<'a>(sim: &'a Sim<'_>, name: &str) -> Vec<(u32, &'a str)> {
     let started = sim.events.iter().filter_map(|event| match &event.body {
         Body::AttemptStarted(body) if body.task == name => Some((body.round, body.task.as_str())),
@@ -141,6 +148,7 @@ fn a_run_cut_off_anywhere_has_the_same_rounds() {
             let again = resume(&plan, &jobs, &cut.events, &request(&jobs), busy_script);
             assert_eq!(again.rows(), whole.rows(), "cut after {:?}", cut.events.last());
             assert_eq!(again.ended(), whole.ended());
+            saw_the_same(&again, &whole);
             let twice = &again.events[..again.events.len() - 1];
             let twice = resume(&plan, &jobs, twice, &request(&jobs), busy_script);
             assert_eq!(twice.rows(), whole.rows());
@@ -166,6 +174,7 @@ fn a_signal_or_a_stop_at_any_time_loses_no_round() {
         let again = resume(&plan, &jobs(2), &cut.events, &request(&jobs(2)), busy_script);
         assert_eq!(again.rows(), whole.rows(), "at {t}, stopped: {stops}");
         assert_eq!(again.ended(), whole.ended());
+        saw_the_same(&again, &whole);
         assert_eq!(again.row("draft").cost, whole.row("draft").cost, "at {t}, stopped: {stops}");
     }
 }
@@ -183,6 +192,7 @@ fn a_raised_ceiling_goes_on_in_the_round_that_it_cut_short() {
         }
         let again = resume(&plan, &jobs(1), &ended.events, &request(&jobs(1)), busy_script);
         assert_eq!(again.rows(), whole.rows(), "after {steps} steps");
+        saw_the_same(&again, &whole);
         assert_eq!(again.ended(), whole.ended());
     }
 }
