@@ -23,6 +23,7 @@ mod state;
 mod status;
 mod stop;
 mod streams;
+mod terminal;
 mod test;
 mod text;
 mod values;

@@ -7,13 +7,14 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 
 use super::state::{Opened, StateArguments, shown};
+use super::terminal::{self, Terminal};
 use super::wiring::{Control, Readers, RunFiles, RunLog, Shown, lock, tail};
-use super::{Answer, Exit, Failure, calls, plans, print, say, status, streams, values};
+use super::{Answer, Exit, Failure, calls, plans, print, requests, say, status, streams, values};
 use crate::clock::Real;
 use crate::compile::{Bindings, Compiled};
 use crate::event::{Ceilings, Event, FileSet, PlanAdmitted};
 use crate::exec::admission::{self, Machine, Operator};
-use crate::exec::ports::Ports;
+use crate::exec::ports::{Ports, Source};
 use crate::exec::reuse::{Common, Past};
 use crate::exec::{self, Outcome, RunOptions};
 use crate::history::History;
@@ -495,6 +496,12 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
         Some(people) => Shown::People(Arc::clone(people)),
         None => Shown::Events(Arc::clone(&admitted.mask)),
     };
+    let mut sources: Vec<Box<dyn Source>> = vec![Box::new(Signals::default()), Box::new(Control(requests))];
+    if let Some(people) = people.as_ref().filter(|_| detail != Detail::Quiet && streams::is_terminal())
+        && terminal::is_there()
+    {
+        sources.push(Box::new(Terminal::new(Arc::clone(people), requests::somebody())));
+    }
     let options = RunOptions {
         run: run.name.clone(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -521,7 +528,7 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
         verifiers: Arc::new(BuiltIn::default()),
         clock: Arc::new(Real::new()),
         reporter: Box::new(reporter),
-        sources: vec![Box::new(Signals::default()), Box::new(Control(requests))],
+        sources,
         calls: Arc::new(calls),
     };
     let outcome = exec::run(admitted.plan.clone(), options, ports, past);

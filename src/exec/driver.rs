@@ -752,6 +752,7 @@ impl Driver {
         match refusal {
             Some(why) => {
                 self.log.refused(&request);
+                self.sources.iter_mut().for_each(|source| source.refused(*question, &why));
                 let message = compact_str::format_compact!("an answer by {by} was refused: {why}");
                 self.record(Warning { task: None, message })?;
             }

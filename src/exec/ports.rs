@@ -106,6 +106,10 @@ pub trait Source: Send {
     /// The question with this number is not open any more.
     fn closed(&mut self, _question: u64) {}
 
+    /// An answer to the question with this number was refused, and `why`. It is still open, unless
+    /// [`Source::closed`] has said otherwise.
+    fn refused(&mut self, _question: u64, _why: &str) {}
+
     /// Whether an answer to an open question may yet come from here, so that the run waits for it instead of
     /// ending its sitting. Who does not attend any more posts [`Notice::Left`].
     fn attends(&self) -> bool {

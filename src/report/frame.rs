@@ -124,26 +124,38 @@ fn foot(history: &History, running: usize, now: Millis, width: usize, paint: Pai
 /// What was drawn: the width of each line, to know how many rows they take however wide the terminal is
 /// now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Drawn(Vec<usize>);
+pub struct Drawn {
+    widths: Vec<usize>,
+    /// Whether the cursor is behind the last line, and not below it.
+    open: bool,
+}
 
 impl Drawn {
-    /// The bytes that replace what was drawn by `lines`, with `above` printed for good above them.
-    pub fn redraw(&mut self, above: &[String], lines: &[String], width: usize) -> String {
+    /// The bytes that replace what was drawn by `lines`, with `above` printed for good above them. Where the
+    /// last line is `open` the cursor stays behind it.
+    pub fn redraw(&mut self, above: &[String], lines: &[String], width: usize, open: bool) -> String {
         let width = width.max(1);
         // A line that had room once wraps in a terminal that has become narrower.
-        let rows: usize = self.0.iter().map(|&line| line.div_ceil(width).max(1)).sum();
+        let rows: usize = self.widths.iter().map(|&line| line.div_ceil(width).max(1)).sum();
+        let up = rows - usize::from(self.open);
         let mut out = String::new();
         if rows > 0 {
-            out.push_str(&format!("\r\x1b[{rows}A"));
+            out.push('\r');
         }
-        for line in above.iter().chain(lines) {
+        if up > 0 {
+            out.push_str(&format!("\x1b[{up}A"));
+        }
+        let open = open && !lines.is_empty();
+        let last = above.len() + lines.len() - usize::from(open);
+        for (at, line) in above.iter().chain(lines).enumerate() {
             out.push_str(line);
-            out.push_str("\x1b[K\n");
+            out.push_str(if at == last { "\x1b[K" } else { "\x1b[K\n" });
         }
         if rows > 0 {
             out.push_str("\x1b[J");
         }
-        self.0 = lines.iter().map(|line| text::clean(line).width()).collect();
+        self.widths = lines.iter().map(|line| text::clean(line).width()).collect();
+        self.open = open;
         out
     }
 }
@@ -209,11 +221,20 @@ mod tests {
     fn a_frame_replaces_the_one_before() {
         let mut drawn = Drawn::default();
         let line = |text: &str| vec![text.to_owned()];
-        assert_eq!(drawn.redraw(&[], &line("abcdef"), 80), "abcdef\x1b[K\n");
-        assert_eq!(drawn.redraw(&line("done"), &line("x"), 80), "\r\x1b[1Adone\x1b[K\nx\x1b[K\n\x1b[J");
-        drawn.redraw(&[], &["abcdef".to_owned(), String::new()], 80);
+        assert_eq!(drawn.redraw(&[], &line("abcdef"), 80, false), "abcdef\x1b[K\n");
+        assert_eq!(
+            drawn.redraw(&line("done"), &line("x"), 80, false),
+            "\r\x1b[1Adone\x1b[K\nx\x1b[K\n\x1b[J"
+        );
+        drawn.redraw(&[], &["abcdef".to_owned(), String::new()], 80, false);
         // Narrower now: the first line has wrapped into two rows.
-        assert!(drawn.redraw(&[], &[], 4).starts_with("\r\x1b[3A"));
-        assert_eq!(drawn.redraw(&line("plain"), &[], 4), "plain\x1b[K\n");
+        assert!(drawn.redraw(&[], &[], 4, false).starts_with("\r\x1b[3A"));
+        drawn.redraw(&[], &[], 80, false);
+        assert_eq!(drawn.redraw(&line("plain"), &[], 4, false), "plain\x1b[K\n");
+        // The cursor stays behind what is typed.
+        let asked = |typed: &str| ["ask".to_owned(), format!("> {typed}")];
+        assert_eq!(drawn.redraw(&[], &asked(""), 80, true), "ask\x1b[K\n> \x1b[K");
+        assert_eq!(drawn.redraw(&[], &asked("y"), 80, true), "\r\x1b[1Aask\x1b[K\n> y\x1b[K\x1b[J");
+        assert_eq!(drawn.redraw(&line("done"), &[], 80, false), "\r\x1b[1Adone\x1b[K\n\x1b[J");
     }
 }

@@ -12,6 +12,7 @@ pub mod lines;
 pub mod markdown;
 pub mod outline;
 pub mod people;
+pub mod prompt;
 pub mod schema;
 pub mod status;
 pub mod summary;

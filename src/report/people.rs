@@ -9,9 +9,10 @@ use indexmap::IndexMap;
 
 use super::frame::{self, Drawn, Running, Size};
 use super::lines::{self, Detail};
+use super::prompt::{Prompt, Said};
 use super::text::{self, Paint};
 use crate::event::{Body, Event};
-use crate::history::History;
+use crate::history::{History, Question};
 use crate::ir::Millis;
 use crate::source::Text;
 
@@ -37,6 +38,9 @@ pub struct People {
     drawn_at: Option<Instant>,
     /// Lines that the next drawing prints for good.
     waiting: Vec<String>,
+    /// What ran when that was last looked at.
+    frame: Vec<String>,
+    prompt: Prompt,
 }
 
 impl People {
@@ -59,6 +63,8 @@ impl People {
             drawn: Drawn::default(),
             drawn_at: None,
             waiting: Vec::new(),
+            frame: Vec::new(),
+            prompt: Prompt::default(),
         }
     }
 
@@ -128,10 +134,70 @@ impl People {
             last_line: if place < frame::MOST { (self.tail)(attempt) } else { String::new() },
         });
         let running: Vec<Running> = running.collect();
-        let lines = frame::lines(history, &running, now, size, self.paint);
-        let text = self.drawn.redraw(&self.waiting, &lines, size.width);
+        let asked = self.prompt.lines(size.width, self.paint).len();
+        let room = Size { height: size.height.saturating_sub(asked), ..size };
+        self.frame = frame::lines(history, &running, now, room, self.paint);
+        self.put(size);
+    }
+
+    /// Draws what runs, and below it what is asked.
+    fn put(&mut self, size: Size) {
+        let asked = self.prompt.lines(size.width, self.paint);
+        let open = !asked.is_empty();
+        let lines: Vec<String> = self.frame.iter().cloned().chain(asked).collect();
+        let text = self.drawn.redraw(&self.waiting, &lines, size.width, open);
         self.waiting.clear();
         self.write(&text);
+    }
+
+    /// `task` asks who sits at the terminal, once the question is [shown](Self::show_question).
+    pub fn ask(&mut self, task: &str, question: &Question) {
+        self.prompt.ask(task, question);
+    }
+
+    /// Nobody asks this any more.
+    pub fn unask(&mut self, question: u64) {
+        self.change(|prompt| prompt.unask(question));
+    }
+
+    /// An answer was refused, and `why`.
+    pub fn refuse(&mut self, question: u64, why: &str) {
+        self.change(|prompt| prompt.refuse(question, why));
+    }
+
+    /// The question to show next, if none is shown.
+    #[must_use]
+    pub fn next_question(&self) -> Option<u64> {
+        self.prompt.next()
+    }
+
+    /// Whether a question is shown, so that what is typed is an answer.
+    #[must_use]
+    pub fn is_asking(&self) -> bool {
+        self.prompt.is_shown()
+    }
+
+    /// Shows a question: what is typed from here on answers it.
+    pub fn show_question(&mut self, question: u64) {
+        self.change(|prompt| prompt.show(question));
+    }
+
+    /// Bytes were typed; what they say.
+    pub fn press(&mut self, bytes: &[u8]) -> Option<Said> {
+        self.change(|prompt| prompt.press(bytes))
+    }
+
+    /// Nobody sits there any more.
+    pub fn leave(&mut self) {
+        self.change(Prompt::leave);
+    }
+
+    fn change<T>(&mut self, change: impl FnOnce(&mut Prompt) -> T) -> T {
+        let changed = change(&mut self.prompt);
+        if let Some(size) = (self.terminal)().filter(|_| self.detail != Detail::Quiet) {
+            self.put(size);
+        }
+        changed
     }
 
     /// Prints `lines` for good, below all that was told, and clears what was drawn.
@@ -141,7 +207,7 @@ impl People {
         let waiting = std::mem::take(&mut self.waiting);
         let text = match self.drawn == Drawn::default() {
             true => waiting.iter().map(|line| format!("{line}\n")).collect(),
-            false => self.drawn.redraw(&waiting, &[], width),
+            false => self.drawn.redraw(&waiting, &[], width, false),
         };
         self.write(&text);
     }

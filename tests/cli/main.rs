@@ -9,6 +9,7 @@ mod full_disk;
 mod kill;
 mod logs;
 mod pack;
+mod prompt;
 mod readme;
 mod reports;
 mod resume;
