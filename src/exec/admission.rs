@@ -249,6 +249,11 @@ static REFUSED: &[NotYet] = &[
     NotYet { what: "`agent` tasks", playable: true, places: |plan| of_kind(plan, "agent") },
     NotYet { what: "`machine` tasks", playable: true, places: |plan| of_kind(plan, "machine") },
     NotYet {
+        what: "`emits`, `emits_files`, `done_when` and `verify` of a `gate`",
+        playable: false,
+        places: |plan| tasks(plan, promises_as_gate),
+    },
+    NotYet {
         what: "`isolation = \"worktree\"`",
         playable: false,
         places: |plan| tasks(plan, |task| task.isolation.value == Isolation::Worktree),
@@ -286,6 +291,15 @@ static REFUSED_IN_CALLED: &[NotYet] = &[
         places: |plan| tasks(plan, |task| task.on_interrupt == OnInterrupt::Ask),
     },
 ];
+
+/// Whether a gate has what only attempts keep: a person's answer is all that it comes to.
+fn promises_as_gate(task: &Task) -> bool {
+    let promises = task.emits.is_some()
+        || !task.emits_files.is_empty()
+        || task.done_when.is_some()
+        || !task.verify.is_empty();
+    promises && matches!(task.kind, Kind::Gate(_))
+}
 
 fn of_kind(plan: &Plan, kind: &str) -> Vec<(Span, Text)> {
     tasks(plan, |task| task.kind.as_str() == kind)
