@@ -15,7 +15,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use crate::ir::{Millis, Usd};
-use crate::runner::Stubs;
+use crate::runner::{Answers, Stubs};
 use crate::source::{Span, Spanned, Text};
 
 /// One case, as it is written.
@@ -49,6 +49,10 @@ pub struct Case {
     pub stubs: Stubs,
     /// Where each stub is named.
     pub stub_names: Vec<Spanned<Text>>,
+    /// What people answer.
+    pub answers: Answers,
+    /// Whom they answer, and each answer.
+    pub answered: Vec<(Spanned<Text>, Spanned<Text>)>,
     /// What must come of it.
     pub expect: Vec<Expectation>,
 }

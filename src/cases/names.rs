@@ -24,7 +24,8 @@ static NO_STUB: Code = Code {
     severity: Severity::Error,
     summary: "A stub for something that does no work of its own",
     explain: "A stub stands in for what a task starts. `top_k`, `report`, and a `route` with a `source`, start nothing: \
-              the engine itself answers, from what the tasks before them gave. Stub those.",
+              the engine itself answers, from what the tasks before them gave. Stub those. A `gate` asks people: \
+              `answers = { approve = \"yes\" }` says what they answer.",
 };
 
 static NOTHING_SEEN: Code = Code {
@@ -87,6 +88,9 @@ pub fn check(case: &Case, plan: &Plan) -> Diagnostics {
     let mut names = Names { plan, found: Diagnostics::new() };
     for name in &case.stub_names {
         names.stub(name);
+    }
+    for (gate, answer) in &case.answered {
+        names.answer(gate, answer);
     }
     for expectation in &case.expect {
         match &expectation.want {
@@ -189,11 +193,14 @@ impl<'a> Names<'a> {
                 && (starts_nothing(task) || matches!(task.kind, Kind::Gate(_)))
             {
                 let kind = task.kind.as_str();
+                let help = matches!(task.kind, Kind::Gate(_))
+                    .then(|| format!("answer it: `answers = {{ {} = \"…\" }}`", name.value));
                 let message = format!(
                     "`{}` is a {kind}, which starts nothing that a stub could stand in for",
                     name.value
                 );
-                self.found.push(NO_STUB.at(name.span, message).label("the engine itself answers"));
+                let finding = NO_STUB.at(name.span, message).label("there is nothing to stand in for");
+                self.found.push(finding.maybe_help(help));
             }
             return;
         };
@@ -217,6 +224,23 @@ impl<'a> Names<'a> {
         let gates = plan.gates.iter().map(|gate| gate.name.value.as_str());
         self.lacks(name.span, format!("the plan has no task `{task}`"), task, tasks.chain(gates));
         None
+    }
+
+    fn answer(&mut self, name: &Spanned<Text>, answer: &Spanned<Text>) {
+        let Some(task) = self.task(name) else { return };
+        let Kind::Gate(gate) = &task.kind else {
+            let message = format!("`{}` is a {}, and asks nobody", name.value, task.kind.as_str());
+            self.found.push(UNKNOWN_NAME.at(name.span, message).label("answers are to `gate` tasks"));
+            return;
+        };
+        let options = || gate.options.iter().map(|option| option.value.as_str());
+        if !options().any(|option| option == answer.value) {
+            let all: Vec<String> = options().map(|option| format!("`{option}`")).collect();
+            let near = suggest::did_you_mean(&answer.value, options());
+            let message = format!("`{}` does not take the answer `{}`", name.value, answer.value);
+            let help = near.unwrap_or_else(|| format!("it takes {}", all.join(", ")));
+            self.found.push(UNKNOWN_NAME.at(answer.span, message).label("not among its options").help(help));
+        }
     }
 
     fn gate(&mut self, gate: &Spanned<Text>) {

@@ -13,6 +13,7 @@ use super::{Case, Expectation, OfTask, Want};
 use crate::diag::{Code, Diagnostics, Severity, suggest};
 use crate::event::{BlockedReason, Exit, Status, Verdict};
 use crate::ir::{Millis, Usd};
+use crate::runner::answers::Several;
 use crate::runner::stub::{self, Stub, Time};
 use crate::source::{FileId, Sources, Span, Spanned, Text};
 
@@ -92,6 +93,7 @@ pub static CASE: &[Key<Case>] = &[
         read: |reader, case, value| case.kill_on_failure = reader.boolean(value).unwrap_or_default(),
     },
     Key { name: "files", read: |reader, case, value| reader.files(case, value) },
+    Key { name: "answers", read: |reader, case, value| reader.answers(case, value) },
     Key { name: "stub", read: |reader, case, value| reader.stubs(case, value) },
     Key {
         name: "expect",
@@ -193,7 +195,7 @@ pub static TASK: &[Key<One>] = &[
     Key {
         name: "status",
         read: |reader, one, value| {
-            let words = Status::ALL.map(Status::as_str);
+            let words = statuses();
             one.want(reader, value, |reader, value| reader.word(value, &words).map(OfTask::Status));
         },
     },
@@ -295,6 +297,11 @@ pub static TASK: &[Key<One>] = &[
         },
     },
 ];
+
+/// The words for how a task stands at the end: `pending` where only a person can move it.
+fn statuses() -> Vec<&'static str> {
+    Status::ALL.map(Status::as_str).into_iter().chain(["pending"]).collect()
+}
 
 /// What is expected of a run, while it is read.
 pub struct OfRun {
@@ -595,6 +602,45 @@ impl Reader<'_> {
         }
     }
 
+    fn answers(&mut self, case: &mut Case, value: &At<'_>) {
+        for (gate, value) in self.members(value, "answers") {
+            let before = self.found.count(Severity::Error);
+            self.answer(case, &gate, value);
+            if self.found.count(Severity::Error) > before {
+                continue;
+            }
+            match Several::deserialize(ValueDeserializer::from(value.clone())) {
+                Ok(answers) => drop(case.answers.0.insert(gate.value.to_string(), answers)),
+                Err(error) => {
+                    let _: Option<()> = self.wrong(value, error.message().to_owned(), "no answer");
+                }
+            }
+        }
+    }
+
+    /// One answer: its text, a table with more to say, or a list of these, one a round.
+    fn answer(&mut self, case: &mut Case, gate: &Spanned<Text>, value: &At<'_>) {
+        match value.get_ref() {
+            DeValue::String(text) => {
+                case.answered.push((gate.clone(), self.at(text.as_ref().into(), value)));
+            }
+            DeValue::Array(list) => list.iter().for_each(|value| self.answer(case, gate, value)),
+            DeValue::Table(_) => {
+                for (name, value) in self.members(value, "answers") {
+                    match name.value.as_str() {
+                        "answer" => self.answer(case, gate, value),
+                        "by" => drop(self.text(value)),
+                        "after" => drop(self.time(value)),
+                        _ => self.unknown(&name, "an answer", ["answer", "by", "after"].into_iter()),
+                    }
+                }
+            }
+            DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_) => {
+                let _: Option<()> = self.kind(value, "an answer, as a string");
+            }
+        }
+    }
+
     /// Looks for keys that stubs do not have, in attempts and rounds as well.
     fn known_in_stub(&mut self, value: &At<'_>) {
         for (name, value) in self.members(value, "stub") {
@@ -619,7 +665,7 @@ impl Reader<'_> {
     fn task(&mut self, name: Spanned<Text>, value: &At<'_>, out: &mut Vec<Expectation>) {
         let path = format!("tasks.{}", name.value);
         if value.get_ref().is_str() {
-            let words = Status::ALL.map(Status::as_str);
+            let words = statuses();
             let span = self.span(value.span());
             let want = self.word(value, &words).map(OfTask::Status);
             out.extend(want.map(|want| Expectation { path, span, want: Want::Task(name, want) }));

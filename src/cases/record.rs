@@ -62,7 +62,8 @@ pub fn write(of: &Recorded<'_>) -> Result<Written, String> {
     if of.history.stop_requested {
         return Err("a person stopped it, which no case can say".to_owned());
     }
-    let mut record = Record { of, stubs: IndexMap::new(), files: IndexMap::new(), left_out: Vec::new() };
+    let (stubs, answers, files) = (IndexMap::new(), IndexMap::new(), IndexMap::new());
+    let mut record = Record { of, stubs, answers, files, left_out: Vec::new() };
     record.attempts();
     let mut out = format!("about = {}\n", quoted(&format!("As it was in the run {}.", of.history.run)));
     if let Some(file) = of.plan_file {
@@ -78,6 +79,8 @@ struct Record<'a> {
     of: &'a Recorded<'a>,
     /// What each task did, by round and attempt.
     stubs: IndexMap<String, Vec<Vec<Lines>>>,
+    /// What people answered, one a round.
+    answers: IndexMap<String, Vec<String>>,
     /// What was there before.
     files: IndexMap<String, String>,
     left_out: Vec<String>,
@@ -116,6 +119,10 @@ impl Record<'_> {
                     self.attempt(ended, round);
                 }
                 Body::VerifierEnded(ended) if ended.identity == "run" => self.verifier(ended),
+                Body::GateAnswered(answered) if self.kind(&answered.task) == "gate" => {
+                    let answers = self.answers.entry(answered.task.to_string()).or_default();
+                    answers.push(quoted(&answered.answer));
+                }
                 Body::VerifierEnded(_)
                 | Body::RunStarted(_)
                 | Body::PlanAdmitted(_)
@@ -140,14 +147,12 @@ impl Record<'_> {
     }
 
     fn attempt(&mut self, ended: &AttemptEnded, round: u32) {
-        let (task, _) = crate::history::split_name(&ended.task);
-        let is_report = self.of.plan.tasks.iter().any(|known| known.name == task && known.kind == "report");
         match ended.grade {
             Grade::Interrupted | Grade::Blocked => return,
             Grade::Pass | Grade::Partial | Grade::Fail | Grade::Skipped | Grade::Transport | Grade::Retry => {
             }
         }
-        if is_report {
+        if self.kind(&ended.task) == "report" {
             return;
         }
         let files = self.captured(ended);
@@ -178,6 +183,13 @@ impl Record<'_> {
             }
         }
         self.push(ended.task.to_string(), round, lines);
+    }
+
+    /// The kind of a task, or of an instance.
+    fn kind(&self, name: &str) -> &str {
+        let (task, _) = crate::history::split_name(name);
+        let task = self.of.plan.tasks.iter().find(|known| known.name == task);
+        task.map_or("", |task| task.kind.as_str())
     }
 
     fn push(&mut self, name: String, round: u32, lines: Lines) {
@@ -263,6 +275,16 @@ impl Record<'_> {
             out.push_str("\n[files]\n");
             for (path, text) in &self.files {
                 let _ = writeln!(out, "{} = {}", key(path), quoted(text));
+            }
+        }
+        if !self.answers.is_empty() {
+            out.push_str("\n[answers]\n");
+            for (gate, answers) in &self.answers {
+                let answers = match answers.as_slice() {
+                    [one] => one.clone(),
+                    several => format!("[{}]", several.join(", ")),
+                };
+                let _ = writeln!(out, "{} = {answers}", key(gate));
             }
         }
         for (name, rounds) in &self.stubs {

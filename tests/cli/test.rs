@@ -416,3 +416,53 @@ fn the_pack_that_init_writes_holds_what_its_cases_say() {
     assert_eq!(came.code, 0, "{came:#?}");
     assert!(came.out.contains("2 passed"), "{}", came.out);
 }
+
+#[test]
+fn people_answer_as_the_case_says_or_the_run_waits() {
+    let pack = Pack::in_memory(
+        r#"
+        gate approve { ask = "Go?", options = ["go", "stop"] }
+        command go { depends_on = [approve], when = approve.answer == "go", run = "true" }
+        command halt { depends_on = [approve], when = otherwise(approve.answer), run = "true" }
+        "#,
+    );
+    fs::create_dir(pack.file("tests")).unwrap();
+    for text in [
+        "answers = { approve = \"go\" }\n[expect]\nverdict = \"valid\"\n[expect.tasks]\ngo = \"pass\"",
+        "answers = { approve = { answer = \"stop\", by = \"ada\", after = \"3h\" } }\n\
+         [expect.tasks]\napprove = { output = { by = \"ada\" } }\ngo = \"not_taken\"",
+        "[expect]\nexit = \"waiting\"\ndid_not_run = [\"go\"]\n[expect.tasks]\napprove = \"pending\"",
+    ] {
+        let came = case(&pack, text);
+        assert_eq!(came.code, 0, "{text}\n{came:#?}");
+    }
+    for (text, code, message, help) in [
+        (
+            "answers = { aprove = \"go\" }",
+            "plan::case::unknown_name",
+            "no task `aprove`",
+            "did you mean `approve`?",
+        ),
+        ("answers = { go = \"go\" }", "plan::case::unknown_name", "`go` is a command, and asks nobody", ""),
+        (
+            "answers = { approve = \"sotp\" }",
+            "plan::case::unknown_name",
+            "`approve` does not take the answer `sotp`",
+            "did you mean `stop`?",
+        ),
+        (
+            "answers = { approve = { anwser = \"go\" } }",
+            "plan::case::unknown_key",
+            "an answer has no key `anwser`",
+            "did you mean `answer`?",
+        ),
+        ("answers = { approve = 1 }", "plan::case::wrong_value", "this has to be an answer, as a string", ""),
+        ("stub = { approve = {} }", "plan::case::no_stub", "`approve` is a gate", "answers = { approve = "),
+    ] {
+        let came = case(&pack, &format!("{text}\n[expect]\nsteps = 1\n"));
+        assert_eq!(came.code, 1, "{text}\n{came:#?}");
+        for part in [code, message, help, "tests/one.toml:"] {
+            assert!(came.err.contains(part), "{text}\n{part}\n---\n{}", came.err);
+        }
+    }
+}

@@ -28,7 +28,7 @@ use crate::history::History;
 use crate::ir::kind::STDOUT;
 use crate::ir::{Kind, Millis, Shell, dump};
 use crate::load::Pack;
-use crate::runner::{Local, Signals, StubRunner};
+use crate::runner::{Local, Signals, StubPeople, StubRunner};
 use crate::source::{FileId, Sources, Text};
 use crate::store::capture::Store;
 use crate::store::frozen::{self, Frozen};
@@ -203,9 +203,12 @@ impl Bench {
             runner: Arc::new(Watched { runner: stubs, saw: Arc::clone(&saw) }),
             workspace: Arc::new(Direct::new(pack)),
             verifiers: Arc::new(BuiltIn::default()),
-            clock,
+            clock: Arc::clone(&clock),
             reporter: Box::new(Beginnings(Arc::clone(&began))),
-            sources: vec![Box::new(Signals::default())],
+            sources: vec![
+                Box::new(Signals::default()),
+                Box::new(StubPeople::new(case.answers.clone(), clock)),
+            ],
             calls: Arc::new(below),
         };
         let outcome =
