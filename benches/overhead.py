@@ -5,7 +5,9 @@
 
 Writes the same graph three times (wide: no edges; layered: layers of 100 tasks, each waiting for three),
 runs the tools in turn, round after round, and prints wall time, CPU time and peak memory as medians, and as
-medians of the ratios to each peer within a round. The log is durable, as always. make runs a recipe that is
+medians of the ratios to each peer within a round. The log is durable, as always. `ninja, kept` is ninja whose
+commands write their streams into two files each, as every attempt of a plan does: what a tool that keeps them
+pays the system at least. make runs a recipe that is
 only `:` without any shell at all, so the default command is one that all three give to `sh`.
 """
 import argparse, os, pathlib, resource, shutil, statistics, subprocess, sys, tempfile, time
@@ -27,6 +29,10 @@ def write(folder, shape, tasks, command):
         f.write(f"rule r\n  command = {command}\n")
         for at in range(tasks):
             f.write(f"build t{at}: r {' '.join(map(name, edges(shape, at)))}\n")
+    with open(folder / "kept.ninja", "w") as f:
+        f.write(f"rule r\n  command = {{ {command}; }} >kept/$out.out 2>kept/$out.err\n")
+        for at in range(tasks):
+            f.write(f"build t{at}: r {' '.join(map(name, edges(shape, at)))}\n")
     for file, shell, run in (("shell.plan", "sh", f'"{command}"'), ("list.plan", "sh", '["true"]')):
         with open(folder / file, "w") as f:
             f.write(f'plan "overhead" {{ shell = "{shell}" }}\n')
@@ -37,9 +43,10 @@ def write(folder, shape, tasks, command):
 def measure(argv, folder):
     # Moved aside, not removed: some file systems take up to half a millisecond to make a file for minutes
     # after many were removed, and that is nobody's overhead.
-    for left in (".plan", ".ninja_log", ".ninja_deps"):
+    for left in (".plan", ".ninja_log", ".ninja_deps", "kept"):
         if (folder / left).exists():
             (folder / left).rename(folder / f"old-{time.monotonic_ns()}")
+    (folder / "kept").mkdir()
     start = time.monotonic()
     process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     _, status, usage = os.wait4(process.pid, 0)
@@ -66,7 +73,8 @@ def main():
             write(folder, shape, a.tasks, a.command)
             tools = {"plan, shell": [plan, "run", "--plan", "shell.plan", "--jobs", str(a.jobs), "--quiet"],
                      "plan, list": [plan, "run", "--plan", "list.plan", "--jobs", str(a.jobs), "--quiet"],
-                     "make": ["make", f"-j{a.jobs}", "-s"], "ninja": ["ninja", f"-j{a.jobs}", "--quiet"]}
+                     "make": ["make", f"-j{a.jobs}", "-s"], "ninja": ["ninja", f"-j{a.jobs}", "--quiet"],
+                     "ninja, kept": ["ninja", "-f", "kept.ninja", f"-j{a.jobs}", "--quiet"]}
             tools = {k: v for k, v in tools.items() if shutil.which(v[0])}
             runs = {k: [] for k in tools}
             for _ in range(a.rounds):
@@ -78,7 +86,7 @@ def main():
                 ratios = "".join(
                     f"   {statistics.median(r[0] / q[0] for r, q in zip(rows, runs[peer])):.2f} x wall"
                     f" {statistics.median(r[1] / q[1] for r, q in zip(rows, runs[peer])):.2f} x cpu of {peer}"
-                    for peer in ("make", "ninja") if peer in runs and peer != tool and tool.startswith("plan"))
+                    for peer in ("make", "ninja", "ninja, kept") if peer in runs and peer != tool and tool.startswith("plan"))
                 print(f"  {tool:12} wall {wall:6.2f} s  cpu {cpu:6.2f} s  peak {peak:5.1f} MiB{ratios}")
 
 

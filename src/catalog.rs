@@ -15,6 +15,7 @@ pub static LAYERS: &[&[&Code]] = &[
     crate::exec::admission::CODES,
     crate::cases::read::CODES,
     crate::cases::names::CODES,
+    crate::explore::CODES,
 ];
 
 /// A code and the rule that raises it, if a rule does.

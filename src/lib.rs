@@ -30,6 +30,7 @@ pub mod lower;
 pub mod validate;
 pub mod compile;
 pub mod exec;
+pub mod explore;
 pub mod clock;
 pub mod runner;
 pub mod verifiers;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// for [`APART`].
 const LAYERS: &[&[&str]] = &[
     &["cli", "lsp", "catalog", "pages"],
-    &["compile", "cases"],
+    &["compile", "cases", "explore"],
     &["agents", "runner", "verifiers", "workspace", "clock"],
     &["report", "store"],
     &["exec"],

@@ -1,13 +1,16 @@
 //! `plan check FILE…`: everything that is wrong with plans, for people and for programs.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use rustc_hash::FxHashSet;
 
-use super::{Answer, Exit, plans, print, say};
+use super::{Answer, Exit, Failure, plans, print, say};
 use crate::compile::{Bindings, Compiled, compile};
 use crate::diag::Diagnostic;
 use crate::diag::machine::Findings;
+use crate::explore::explore;
+use crate::ir::Kind;
 use crate::report::text::count;
 
 /// Check plans without running them
@@ -17,7 +20,8 @@ use crate::report::text::count;
     plan check packs/                         every .plan file below a directory\n  \
     plan check - < audit.plan                 standard input\n  \
     plan check --format json audit.plan       one JSON document\n  \
-    plan check --format github packs/         annotations in a workflow of GitHub Actions\n\n\
+    plan check --format github packs/         annotations in a workflow of GitHub Actions\n  \
+    plan check --explore audit.plan           play it: what never runs, what is missing when something fails\n\n\
     Required parameters need no value. The exit code is 1 if there is an error; warnings leave it 0.")]
 pub(super) struct Arguments {
     /// Plan files, directories of them, or `-` for standard input.
@@ -26,6 +30,14 @@ pub(super) struct Arguments {
     /// How the findings are written.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Play each plan without errors, at most so many ways that it can go, and find tasks that never run, gates
+    /// that are never asked, plans that never end valid, and epilogue tasks that are missing when something
+    /// fails
+    #[arg(long, value_name = "WAYS", num_args = 0..=1, require_equals = true, default_missing_value = "20000")]
+    explore: Option<NonZeroUsize>,
+    /// With `--explore`: the value of a parameter, as for `plan run`; may be given several times
+    #[arg(long = "param", value_name = "NAME=VALUE", requires = "explore")]
+    params: Vec<String>,
 }
 
 /// How findings are written.
@@ -43,20 +55,59 @@ enum Format {
 
 /// Checks the files.
 pub(super) fn run(arguments: &Arguments) -> Answer {
+    let bindings = Bindings::launch(None, &arguments.params).map_err(Failure::new)?.checking();
     let mut all: Vec<Compiled> = Vec::new();
+    let mut explored: Vec<(PathBuf, String)> = Vec::new();
     for file in plans::files(&arguments.files)? {
         let (mut pack, entry) = plans::open(&file)?;
-        all.push(compile(&mut pack, &entry, &Bindings::check()));
+        let mut compiled = compile(&mut pack, &entry, &bindings);
+        if let Some(most) = arguments.explore {
+            let said = play(&mut compiled, most.get());
+            explored.push((file, said));
+        }
+        all.push(compiled);
     }
     let findings = || Findings::new(all.iter().map(|one| (&one.sources, &one.diagnostics)));
     match arguments.format {
-        Format::Text => tell(&all),
+        Format::Text => {
+            tell(&all);
+            for (file, said) in &explored {
+                say(&format!("{}: {said}\n", file.display()));
+            }
+        }
+        Format::Json if arguments.explore.is_some() => {
+            let said = explored.iter().map(|(file, said)| (file.display().to_string(), said.clone()));
+            print(findings().json_explored(said.collect()))?;
+        }
         Format::Json => print(findings().json())?,
         Format::Sarif => print(findings().sarif())?,
         Format::Github => print(findings().github())?,
     }
     let wrong = all.iter().any(|one| one.diagnostics.has_errors());
     Ok(if wrong { Exit::Refused } else { Exit::Good })
+}
+
+/// Plays a plan; says how much was looked at, or why nothing was.
+fn play(compiled: &mut Compiled, most: usize) -> String {
+    let Some(plan) = &compiled.plan else { return "not explored: it has errors".to_owned() };
+    let unknown = plan.params.iter().filter(|param| param.value.is_none() && param.default.is_none());
+    let unknown: Vec<String> = unknown.map(|param| format!("--param {}=…", param.name.value)).collect();
+    if !unknown.is_empty() {
+        return format!("not explored: it needs {}", unknown.join(" "));
+    }
+    if let Some(machine) = plan.tasks.iter().find(|task| matches!(task.kind, Kind::Machine(_))) {
+        let inside = format!("the inside of machine `{}` is not", machine.name.value);
+        return format!("{}; {inside}", explored(compiled, most));
+    }
+    explored(compiled, most)
+}
+
+fn explored(compiled: &mut Compiled, most: usize) -> String {
+    let Some(plan) = &compiled.plan else { return String::new() };
+    let mut found = std::mem::take(&mut compiled.diagnostics);
+    let explored = explore(plan, most, &mut found);
+    compiled.diagnostics = found.finish();
+    explored.sentence()
 }
 
 fn tell(all: &[Compiled]) {

@@ -80,6 +80,16 @@ impl Findings {
         all
     }
 
+    /// The document of EXECUTION §14, with what was looked at when plans were played, by file.
+    #[must_use]
+    pub fn json_explored(&self, explored: Vec<(String, String)>) -> String {
+        let explored = explored.into_iter().map(|(file, said)| (file, said.into()));
+        let explored: serde_json::Map<String, serde_json::Value> = explored.collect();
+        let mut document = serde_json::to_value(self).expect("strings and numbers are always JSON");
+        document["explored"] = explored.into();
+        to_json(&document)
+    }
+
     /// The document of EXECUTION §14.
     #[must_use]
     pub fn json(&self) -> String {

@@ -165,6 +165,29 @@ impl Condition {
         .holds
     }
 
+    /// Calls `each` with every operand that a run will know and the values that it is compared with; none
+    /// where it stands alone, or is compared with what a run will know.
+    pub fn compared(&self, each: &mut dyn FnMut(&Operand, &[super::Value])) {
+        match self {
+            Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.compared(each)),
+            Self::Not(part) => part.compared(each),
+            Self::Compare { left, right, .. } => match (left, right) {
+                (operand, Operand::Literal(value)) | (Operand::Literal(value), operand) => {
+                    each(operand, std::slice::from_ref(value));
+                }
+                (left, right) => {
+                    each(left, &[]);
+                    each(right, &[]);
+                }
+            },
+            Self::Holds { operand, .. } => each(operand, &[]),
+            Self::Otherwise { task, question, labels, .. } => {
+                let labels: Vec<_> = labels.iter().cloned().map(super::Value::String).collect();
+                each(&Operand::Answer(*task, question.clone()), &labels);
+            }
+        }
+    }
+
     /// Calls `each` with every operand and the place of the comparison that it stands in. An `otherwise`
     /// reads its question.
     pub fn reads(&self, each: &mut dyn FnMut(&Operand, Span)) {
