@@ -137,18 +137,15 @@ fn search(
     while let Some(script) = waiting.pop_front() {
         // Every shorter script has been played.
         turns = script.len().saturating_sub(1);
-        let (way, more) = look(&script, 0, seen);
+        let (way, mut more) = look(&script, 0, seen);
         if script.is_empty() {
             // All of one kind at once: what takes many turns together is met early.
             let kinds = outcomes.iter().map(|of| of.passing).max().unwrap_or(1);
             for usual in 1..kinds {
-                if !look(&Script::new(), usual, seen).1 {
-                    complete = false;
-                    break;
-                }
+                more = more && look(&Script::new(), usual, seen).1;
             }
         }
-        if !more || !complete {
+        if !more {
             complete &= waiting.is_empty() && !way.turns[after(&script)..].iter().any(|turn| turn.of > 1);
             break;
         }

@@ -160,7 +160,14 @@ impl Run<'_> {
 
     fn attempt(&mut self, dispatch: &Dispatch) -> Option<()> {
         let Dispatch { task, ref name, attempt, nth, round, .. } = *dispatch;
-        self.append(AttemptStarted { attempt, task: name.clone(), nth, round, token: None })?;
+        self.append(AttemptStarted {
+            attempt,
+            task: name.clone(),
+            nth,
+            round,
+            answered: false,
+            token: None,
+        })?;
         let outcomes = &self.player.outcomes[task.index()];
         let took = if nth > 1 {
             self.first.get(name).copied().unwrap_or_default()
