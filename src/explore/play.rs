@@ -190,8 +190,10 @@ impl Run<'_> {
             files: None,
             if_rejected: None,
             duration_ms: Millis(0),
-            reads: Default::default(),
-            reused: Default::default(),
+            reads: Vec::new(),
+            call: None,
+            steps: Default::default(),
+            reused: None,
             done_already: false,
             ended_by: None,
         })
