@@ -4,7 +4,7 @@ use super::state::{Opened, StateArguments};
 use super::{Answer, Exit, Failure, print};
 use crate::report::text;
 use crate::store::capture::Store;
-use crate::store::{LATEST, resume};
+use crate::store::{LATEST, StateDir, resume};
 
 /// Show what a run's log proves; with --verify, check that nothing in it was edited
 #[derive(Debug, clap::Args)]
@@ -46,13 +46,7 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
         print(out)?;
         return Ok(Exit::Good);
     }
-    let store = Store::new(opened.run.clone(), u64::MAX, []);
-    let sets = resume::live_sets(&opened.history);
-    let (mut files, mut problems) = (0, Vec::new());
-    for set in sets {
-        files += set.paths.len();
-        problems.extend(set.paths.iter().filter_map(|path| store.read(set, path).err()));
-    }
+    let (files, problems) = verify(&arguments.state.open(), &opened)?;
     out.push_str(&format!("files   {files} captured\n"));
     match problems.first() {
         None => {
@@ -65,4 +59,24 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
             Err(Failure::new(problem.clone()))
         }
     }
+}
+
+/// How many captured files a run and those of the plans that it called have, and what is wrong with them. That
+/// a log opens says that nothing in it was edited.
+fn verify(state: &StateDir, opened: &Opened) -> Result<(usize, Vec<String>), Failure> {
+    let store = Store::new(opened.run.clone(), u64::MAX, []);
+    let (mut files, mut problems) = (0, Vec::new());
+    for set in resume::live_sets(&opened.history) {
+        files += set.paths.len();
+        problems.extend(set.paths.iter().filter_map(|path| store.read(set, path).err()));
+    }
+    let rows = opened.history.rows.iter();
+    let rows = rows.flat_map(|row| row.instances.iter().flat_map(indexmap::IndexMap::values).chain([row]));
+    for call in rows.filter_map(|row| row.last.as_ref()?.call.as_ref()) {
+        let called = Opened::new(state, &format!("{}/{call}", opened.run.name))?;
+        let (more, wrong) = verify(state, &called)?;
+        files += more;
+        problems.extend(wrong);
+    }
+    Ok((files, problems))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 
 use super::state::{Opened, StateArguments};
-use super::{Answer, Exit, Failure};
+use super::{Answer, Exit, Failure, say};
 use crate::event::{Body, Event, Status};
 use crate::history::{Row, State, split_name};
 use crate::ir::dump::TaskDocument;
@@ -64,14 +64,32 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
         return Err(Failure::new(format!("`{}` has not run in `{}`", arguments.task, opened.run.name)));
     }
     let shown = choose(&attempts, arguments)?;
-    for attempt in shown {
+    for &attempt in &shown {
         show(&opened.run, attempt, &opened.mask).map_err(|error| cannot(&error))?;
+        elsewhere(&opened, attempt);
     }
     Ok(Exit::Good)
 }
 
 fn cannot(error: &io::Error) -> Failure {
     Failure::new(format!("cannot show the streams: {error}"))
+}
+
+/// Says where to look for what an attempt has no streams of.
+fn elsewhere(opened: &Opened, attempt: u32) {
+    let ended = opened.log.events.iter().find_map(|event| match &event.body {
+        Body::AttemptEnded(body) if body.attempt == attempt => Some(body),
+        _ => None,
+    });
+    let Some(ended) = ended else { return };
+    let (name, run) = (&ended.task, &opened.run.name);
+    if let Some(from) = &ended.reused {
+        say(&format!("plan: `{name}` was taken over from `{from}`: plan logs {from} {name}\n"));
+    } else if let Some(call) = &ended.call {
+        say(&format!(
+            "plan: `{name}` called a plan, whose run is `{run}/{call}`: plan status {run}/{call}\n"
+        ));
+    }
 }
 
 /// The attempts of `task`, each as (instance, number), oldest first.

@@ -118,6 +118,9 @@ impl<'a> Summary<'a> {
         for stream in (self.places.streams)(last.attempt) {
             out.push(text::clean(&format!("  log   {stream}")));
         }
+        if let Some(call) = &last.call {
+            out.push(text::clean(&format!("  run   {}/{call}", self.places.run)));
+        }
         if let Some(set) = row.files() {
             self.set(set, out);
         }

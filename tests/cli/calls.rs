@@ -57,7 +57,12 @@ fn a_called_plan_is_one_task_and_a_run_of_its_own() {
     let inner: serde_json::Value = serde_json::from_str(&inner).unwrap();
     assert_eq!((&inner["plan"], &inner["verdict"]), (&json!("child"), &json!("valid")));
     assert!(ok(pack.plan(&["logs", "latest/calls/greet", "say"])).out.contains("moon"));
-    ok(pack.plan(&["evidence", "latest/calls/greet", "--verify"]));
+    let came = ok(pack.plan(&["logs", "latest", "greet"]));
+    assert!(came.err.contains(&format!("plan status {run}/calls/greet")), "{came:?}");
+    ok(pack.plan(&["evidence", "--verify"]));
+    let log = pack.read(".plan/latest/calls/greet/events.jsonl");
+    pack.write(".plan/latest/calls/greet/events.jsonl", &log.replacen("\"nth\":1", "\"nth\":2", 1));
+    assert_eq!(pack.plan(&["evidence", "--verify"]).code, 1, "an edited log of a called plan is found");
     assert_eq!(pack.plan(&["status", "latest/calls/nobody"]).code, 1);
     assert_eq!(pack.plan(&["status", "latest/calls/../greet"]).code, 1);
     // It is its caller's run that goes on with it.
@@ -175,4 +180,15 @@ fn what_a_called_plan_did_is_taken_over_while_all_of_it_is_the_same() {
     pack.write("child.plan", &CHILD.replace("x >> one.n", "y >> one.n"));
     ok(pack.run(&["--reuse", "latest"]));
     assert_eq!((pack.read("one.n"), pack.read("before.n")), ("x\ny\n".to_owned(), "x\n".to_owned()));
+    // A file that a command of the called plan names counts as well.
+    pack.write("child.plan", &CHILD.replace("echo x >> one.n", "cat word.txt >> one.n"));
+    pack.write("word.txt", "z\n");
+    ok(pack.run(&["--reuse", "latest"]));
+    ok(pack.run(&["--reuse", "latest"]));
+    assert_eq!(pack.read("one.n"), "x\ny\nz\n");
+    pack.write("word.txt", "w\n");
+    ok(pack.run(&["--reuse", "latest"]));
+    assert_eq!(pack.read("one.n"), "x\ny\nz\nw\n");
+    let came = pack.plan(&["logs", "latest", "before"]);
+    assert!(came.err.contains("was taken over from"), "{came:?}");
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::grade::Graded;
 use super::watch::Stopped;
-use super::{Context, Job, Order, Orders, Report, finish, json, keep_own, refused, stopped};
+use super::{Context, Job, Order, Orders, Report, finish, json, keep_own, refused, reuse, stopped};
 use crate::event::{Ceilings, EndedBy, Event, Exit, Grade, PlanAdmitted, Verdict};
 use crate::exec::driver::{self, Outcome, Outer, RunError, RunOptions};
 use crate::exec::ports::{
@@ -67,6 +67,7 @@ pub(super) async fn make(
         Err(why) => return refused(report, Grade::Transport, why),
     };
     report.ended.call = Some(compact_str::format_compact!("calls/{name}"));
+    let named = reuse::named(context, task);
     let relay = Relay::default();
     let started = context.clock.now();
     let ports = Ports {
@@ -100,6 +101,7 @@ pub(super) async fn make(
             }
         }
     };
+    report.ended.reads = reuse::left_alone(context, task, named);
     report.ended.duration_ms = Millis(context.clock.now().0.saturating_sub(started.0));
     if let Ok(outcome) = &outcome {
         let cut = terms.cut.map_or((Usd::ZERO, 0), |cut| (cut.spent, cut.steps));
