@@ -102,6 +102,67 @@ fn every_plan_formats_to_one_that_means_the_same() {
     }
 }
 
+/// Where a plan is broken over lines: before or behind each of these, all at once.
+const BREAKABLE: &[(&str, &str)] = &[
+    ("[", "["),
+    ("]", "]"),
+    ("(", "("),
+    (")", ")"),
+    ("{", "{"),
+    ("}", "}"),
+    (",", ","),
+    ("=", "="),
+    (":", ":"),
+    ("|", "|"),
+    ("->", "->"),
+    ("==", "=="),
+    ("+", "+"),
+    (" and ", "and"),
+    (" or ", "or"),
+    (" in ", "in"),
+];
+
+#[test]
+fn plans_broken_over_lines_format_to_ones_that_mean_the_same() {
+    let mut broken = 0;
+    for (_, text) in plans() {
+        let whole = parse(&text);
+        if whole.diagnostics.has_errors() {
+            continue;
+        }
+        for (written, sign) in BREAKABLE {
+            for joint in ["\n", " # broken\n"] {
+                for with in [format!("{joint}{sign} "), format!(" {sign}{joint}")] {
+                    let text = text.replace(written, &with);
+                    broken += usize::from(!parse(&text).diagnostics.has_errors());
+                    check_format(&text);
+                }
+            }
+        }
+    }
+    assert!(broken > 1000, "{broken} of these are plans");
+}
+
+/// The appendix of the language says where a line break is a blank: there, one more changes nothing.
+#[test]
+fn a_line_break_is_a_blank_where_the_language_says_so() {
+    let text = include_str!("fmt/broken.plan");
+    let whole = parse(text);
+    assert!(!whole.diagnostics.has_errors(), "{:#?}", whole.diagnostics);
+    for sign in ["->", "|", "==", "!=", "<=", "+", " and ", " or ", " not in "] {
+        for joint in ["\n", " # broken\n", "\n\n# broken\n"] {
+            let sides = [format!("{joint}{sign}"), format!("{sign}{joint}"), format!("{joint}{sign}{joint}")];
+            for with in sides {
+                let broken = text.replace(sign, &with);
+                let after = parse(&broken);
+                assert!(!after.diagnostics.has_errors(), "{:#?}\n{broken}", after.diagnostics);
+                assert_eq!(shape(&whole), shape(&after), "\n{broken}");
+                check_format(&broken);
+            }
+        }
+    }
+}
+
 #[test]
 fn packs_are_formatted() {
     for (path, text) in plans() {
@@ -218,6 +279,9 @@ const MEMBERS: &[&str] = &[
     "for x in [1, 2] {",
     "group g {",
     "template t(a, b = 1) {",
+    "e = { a: [\n{ b: string }\n] }",
+    "param q: [\nstring\n]",
+    "a\n-> b\n-> c",
     "use t(1, b = 2)",
     "import \"x\"",
     "a -> b -> c",

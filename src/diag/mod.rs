@@ -54,6 +54,7 @@ impl Code {
             help: None,
             related: Vec::new(),
             expansions: 1,
+            turn: Turn::None,
         }
     }
 }
@@ -84,6 +85,20 @@ pub struct Diagnostic {
     pub related: Vec<Related>,
     /// How many expansions of one source place raised it.
     pub expansions: u32,
+    /// Which of them this one is.
+    turn: Turn,
+}
+
+/// Which unrolling of a loop or a template raised a finding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// None: its place stands for itself.
+    #[default]
+    None,
+    /// One of them, by number.
+    Of(u32),
+    /// One that cannot be told.
+    Some,
 }
 
 impl Diagnostic {
@@ -130,6 +145,8 @@ impl Diagnostic {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
+    /// What the findings to come are raised by.
+    turn: Turn,
 }
 
 impl Diagnostics {
@@ -141,7 +158,27 @@ impl Diagnostics {
 
     /// Adds a finding.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        self.list.push(diagnostic);
+        let turn = if diagnostic.turn == Turn::None { self.turn } else { diagnostic.turn };
+        self.list.push(Diagnostic { turn, ..diagnostic });
+    }
+
+    /// Says which unrolling the findings to come are raised by. Gives what was said before.
+    pub(crate) fn turn(&mut self, turn: Turn) -> Turn {
+        std::mem::replace(&mut self.turn, turn)
+    }
+
+    /// How many findings there are.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Says of the findings from `start` on which stand in places that are unrolled.
+    pub(crate) fn unrolled_from(&mut self, start: usize, unrolled: impl Fn(Span) -> bool) {
+        for diagnostic in &mut self.list[start..] {
+            if unrolled(diagnostic.span) {
+                diagnostic.turn = Turn::Some;
+            }
+        }
     }
 
     /// Adds all of another layer's findings.
@@ -172,21 +209,61 @@ impl Diagnostics {
         self.list.iter()
     }
 
-    /// Sorts by place and merges findings of equal code, place and severity: one finding "in 3
-    /// expansions", not three (STYLE §3).
+    /// Sorts by place and merges findings of equal code and place that several expansions raised: one
+    /// finding "in 3 expansions", not three (STYLE §3). What one expansion finds twice at a place, or what
+    /// no expansion has to do with, are findings of their own unless they say the same.
     #[must_use]
     pub fn finish(mut self) -> Self {
         self.list.sort_by(|a, b| {
             (a.span.file, a.span.start, a.code.id).cmp(&(b.span.file, b.span.start, b.code.id))
         });
-        self.list.dedup_by(|later, kept| {
-            let same = later.code == kept.code && later.span == kept.span;
-            if same {
-                kept.expansions += later.expansions;
+        let mut kept: Vec<Diagnostic> = Vec::with_capacity(self.list.len());
+        // Where the findings of the current code and place start, and how many the current turn had.
+        let (mut first, mut turn, mut count) = (0, Turn::None, 0);
+        for later in self.list {
+            let here = kept.get(first).is_some_and(|one| one.code == later.code && one.span == later.span);
+            if !here {
+                (first, turn, count) = (kept.len(), later.turn, 0);
+            } else if turn != later.turn {
+                (turn, count) = (later.turn, 0);
             }
-            same
-        });
+            let group = &mut kept[first..];
+            let said = group.iter().position(|one| one.says(&later));
+            let same = said.or(match later.turn {
+                Turn::None => None,
+                // What one turn finds, the others find in the same order.
+                Turn::Of(_) => (count < group.len() && group[count].turn != later.turn).then_some(count),
+                Turn::Some => group.iter().position(|one| one.outline() == later.outline()),
+            });
+            count += 1;
+            match same {
+                Some(same) => {
+                    let one = &mut group[same];
+                    if later.turn == Turn::Some || one.turn != later.turn {
+                        one.expansions += later.expansions;
+                    }
+                    // Counted for this turn: once more in it is no further expansion.
+                    if let Turn::Of(_) = later.turn {
+                        one.turn = later.turn;
+                    }
+                }
+                None => kept.push(later),
+            }
+        }
+        self.list = kept;
         self
+    }
+}
+
+impl Diagnostic {
+    /// Whether it says the same, at the same place.
+    fn says(&self, other: &Self) -> bool {
+        self.message == other.message && self.label == other.label && self.help == other.help
+    }
+
+    /// The message without what it quotes: what expansions of one place have in common.
+    fn outline(&self) -> String {
+        self.message.split('`').step_by(2).collect()
     }
 }
 
@@ -196,5 +273,50 @@ impl IntoIterator for Diagnostics {
 
     fn into_iter(self) -> Self::IntoIter {
         self.list.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::FileId;
+
+    static CODE: Code = Code { id: "plan::a::b", severity: Severity::Error, summary: "", explain: "" };
+
+    /// Each finding's message and how many expansions it stands for.
+    fn merged(found: &[(Turn, usize, &str)]) -> Vec<(String, u32)> {
+        let mut sink = Diagnostics::new();
+        for &(turn, at, message) in found {
+            sink.turn(turn);
+            sink.push(CODE.at(Span::new(FileId(0), at, at + 1), message));
+        }
+        sink.finish().into_iter().map(|one| (one.message, one.expansions)).collect()
+    }
+
+    fn expected(found: &[(&str, u32)]) -> Vec<(String, u32)> {
+        found.iter().map(|&(message, count)| (message.to_owned(), count)).collect()
+    }
+
+    #[test]
+    fn findings_of_several_expansions_are_one() {
+        let (one, two) = (Turn::Of(1), Turn::Of(2));
+        let turns = [(one, 0, "`t-a` has no `k`"), (two, 0, "`t-b` has no `k`")];
+        assert_eq!(merged(&turns), expected(&[("`t-a` has no `k`", 2)]));
+        let rules = [(Turn::Some, 0, "`t-a` never runs"), (Turn::Some, 0, "`t-b` never runs")];
+        assert_eq!(merged(&rules), expected(&[("`t-a` never runs", 2)]));
+        let both = [(one, 0, "no k"), (one, 0, "no d"), (two, 0, "no k"), (two, 0, "no d")];
+        assert_eq!(merged(&both), expected(&[("no k", 2), ("no d", 2)]));
+        let named = [(one, 0, "`a`: k"), (one, 0, "`a`: d"), (two, 0, "`b`: k"), (two, 0, "`b`: d")];
+        assert_eq!(merged(&named), expected(&[("`a`: k", 2), ("`a`: d", 2)]));
+    }
+
+    #[test]
+    fn different_findings_at_one_place_are_kept() {
+        let found = [(Turn::None, 0, "no `k`"), (Turn::None, 0, "no `direction`")];
+        assert_eq!(merged(&found), expected(&[("no `k`", 1), ("no `direction`", 1)]));
+        let same = [(Turn::None, 0, "twice"), (Turn::None, 0, "twice"), (Turn::None, 1, "twice")];
+        assert_eq!(merged(&same), expected(&[("twice", 1), ("twice", 1)]));
+        let labels = [(Turn::Some, 0, "no branch takes \"yes\""), (Turn::Some, 0, "no branch takes \"no\"")];
+        assert_eq!(merged(&labels).len(), 2);
     }
 }

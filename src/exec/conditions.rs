@@ -51,7 +51,7 @@ enum Read<'a> {
 
 fn read<'a>(s: &'a Scheduler, unit: Unit, operand: &'a Operand) -> Option<Read<'a>> {
     match operand {
-        Operand::Literal(value) => literal(value),
+        Operand::Literal(value) | Operand::Parameter { value: Some(value), .. } => literal(value),
         Operand::Field(task, path) => {
             let row = s.seen(*task, unit);
             if !row.status()?.passes() {
@@ -81,7 +81,7 @@ fn read<'a>(s: &'a Scheduler, unit: Unit, operand: &'a Operand) -> Option<Read<'
             Some(raw(json::at(&element.json, path)?))
         }
         // Of a parameter without a value no plan runs; the others are read on a machine's edges only.
-        Operand::Unknown(_)
+        Operand::Parameter { value: None, .. }
         | Operand::Outcome
         | Operand::NodeLastLine
         | Operand::PreferredLabel

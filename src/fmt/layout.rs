@@ -331,6 +331,7 @@ impl Writer {
         let (open, close) = brackets(piece);
         let (separator, aligned) = match piece.first {
             kind::OPEN_BRACE => ("", true),
+            kind::OPEN_LIST if group.type_list => ("", false),
             kind::OPEN_LIST => (",", false),
             _ => (", ", false),
         };

@@ -60,6 +60,8 @@ pub(super) struct Piece<'a> {
 #[derive(Debug)]
 pub(super) struct Group<'a> {
     pub members: Members<'a>,
+    /// Whether it is `[T]`: a list of one type, and of no values, which takes no comma.
+    pub type_list: bool,
     /// How wide it is on one line, in characters; `None` if it cannot be.
     pub flat: Option<usize>,
 }
@@ -81,7 +83,7 @@ impl Piece<'_> {
 /// The members of a whole file.
 pub(super) fn file<'a>(source: &'a Source, tokens: &Tokens, comments: &[Comment]) -> Members<'a> {
     let mut reader = Reader { source, tokens, comments, token: 0, comment: 0, last: 0 };
-    reader.members()
+    reader.members(false)
 }
 
 struct Reader<'a, 't> {
@@ -98,7 +100,7 @@ struct Reader<'a, 't> {
 
 impl<'a> Reader<'a, '_> {
     /// Reads members up to the bracket that closes them, or to the end of the file.
-    fn members(&mut self) -> Members<'a> {
+    fn members(&mut self, types: bool) -> Members<'a> {
         let mut members = Members::default();
         loop {
             while matches!(self.tokens.kind(self.token), kind::BREAK | kind::COMMA) {
@@ -115,13 +117,13 @@ impl<'a> Reader<'a, '_> {
                 return members;
             }
             let blank = self.blank_before(self.start());
-            let pieces = self.pieces();
+            let pieces = self.pieces(types);
             members.list.push(Member { above, blank, pieces, behind: None });
         }
     }
 
-    /// Reads one member.
-    fn pieces(&mut self) -> Vec<Piece<'a>> {
+    /// Reads one member; `types` says whether it is a type.
+    fn pieces(&mut self, types: bool) -> Vec<Piece<'a>> {
         let mut pieces: Vec<Piece<'a>> = Vec::new();
         loop {
             let first = self.tokens.kind(self.token);
@@ -138,8 +140,12 @@ impl<'a> Reader<'a, '_> {
             };
             let spaced = pieces.last().is_some_and(|before| is_spaced(before.last, first));
             let start = self.start();
+            let before = pieces.last().map(|before| before.last);
+            let is_type = before.map_or(types, |before| matches!(before, kind::COLON | kind::BAR));
             let group = match first {
-                kind::OPEN_BRACE | kind::OPEN_LIST | kind::OPEN_PAREN => Some(self.group(start)),
+                kind::OPEN_BRACE | kind::OPEN_LIST | kind::OPEN_PAREN => {
+                    Some(self.group(start, is_type && first == kind::OPEN_LIST))
+                }
                 kind::FORMAT => {
                     self.skip_format();
                     None
@@ -155,10 +161,10 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    fn group(&mut self, start: usize) -> Group<'a> {
+    fn group(&mut self, start: usize, type_list: bool) -> Group<'a> {
         let open = self.tokens.kind(self.token);
         self.step();
-        let members = self.members();
+        let members = self.members(type_list);
         let end = self.start();
         self.step();
         let one_line = self.source.line_of(start) == self.source.line_of(end);
@@ -175,7 +181,7 @@ impl<'a> Reader<'a, '_> {
             }
             _ => None,
         };
-        Group { members, flat }
+        Group { members, type_list, flat }
     }
 
     /// Goes behind the closing quotes of an f-string, whose expressions stay as they are written.

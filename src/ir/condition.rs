@@ -69,9 +69,15 @@ pub enum Comparison {
 pub enum Operand {
     /// A value known at compile time; a list only at the right of `in`.
     Literal(super::Value),
-    /// A value that this check has none for, since it comes from a required parameter. Never in a plan that
-    /// runs.
-    Unknown(super::ParamType),
+    /// A value that a launch gives, or that is made of one.
+    Parameter {
+        /// As written.
+        name: Text,
+        /// What it can be.
+        ty: super::ParamType,
+        /// What it is in this launch. A check need not know it; a plan that runs does.
+        value: Option<super::Value>,
+    },
     /// `task.field`, with members of it.
     Field(TaskId, Vec<Text>),
     /// `task.last_line`.
@@ -139,28 +145,28 @@ impl Condition {
     /// whether it covers the label (LANGUAGE §7).
     #[must_use]
     pub fn covers(&self, task: TaskId, question: &str, label: &str) -> bool {
+        let asked = |operand: &Operand| match operand {
+            Operand::Answer(of, name) => *of == task && name == question,
+            _ => false,
+        };
         self.possible(&|leaf| match leaf {
-            Self::Compare {
-                left: Operand::Answer(of, name),
-                operator,
-                right: Operand::Literal(value),
-                ..
-            } if *of == task && name == question => operator.compare_text(label, value),
-            Self::Compare {
-                left: Operand::Literal(value),
-                operator,
-                right: Operand::Answer(of, name),
-                ..
-            } if *of == task && name == question => operator.turned().compare_text(label, value),
+            Self::Compare { left, operator, right, .. } => match (left, left.value(), right, right.value()) {
+                (_, _, _, Some(value)) if asked(left) => operator.compare_text(label, value),
+                (_, Some(value), _, _) if asked(right) => operator.turned().compare_text(label, value),
+                (Operand::Literal(left), _, Operand::Literal(right), _) => {
+                    Possible::certain(operator.compare(left, right))
+                }
+                _ => Possible::BOTH,
+            },
+            Self::Holds { operand: Operand::Literal(super::Value::Boolean(holds)), .. } => {
+                Possible::certain(*holds)
+            }
             Self::Otherwise { task: of, question: name, labels, .. } if *of == task && name == question => {
                 Possible::certain(labels.iter().any(|covered| covered == label))
             }
-            Self::Compare { .. }
-            | Self::Holds { .. }
-            | Self::Otherwise { .. }
-            | Self::And(_)
-            | Self::Or(_)
-            | Self::Not(_) => Possible::BOTH,
+            Self::Holds { .. } | Self::Otherwise { .. } | Self::And(_) | Self::Or(_) | Self::Not(_) => {
+                Possible::BOTH
+            }
         })
         .holds
     }
@@ -206,6 +212,27 @@ impl Condition {
     }
 }
 
+impl Operand {
+    /// The value that is known now: one in the plan, or one that this launch gives.
+    #[must_use]
+    pub const fn value(&self) -> Option<&super::Value> {
+        match self {
+            Self::Literal(value) => Some(value),
+            Self::Parameter { value, .. } => value.as_ref(),
+            Self::Field(..)
+            | Self::LastLine(_)
+            | Self::Status(_)
+            | Self::Answer(..)
+            | Self::Item(_)
+            | Self::Outcome
+            | Self::NodeLastLine
+            | Self::PreferredLabel
+            | Self::Output(_)
+            | Self::Context(_) => None,
+        }
+    }
+}
+
 impl Comparison {
     /// As written.
     #[must_use]
@@ -234,6 +261,42 @@ impl Comparison {
             Self::NotEqual => Self::NotEqual,
             Self::In => Self::In,
             Self::NotIn => Self::NotIn,
+        }
+    }
+
+    /// What comes of `left OPERATOR right`, both known.
+    #[must_use]
+    pub fn compare(self, left: &super::Value, right: &super::Value) -> bool {
+        use super::Value;
+        let order = match (left, right) {
+            (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
+            (left, right) => match (left.number(), right.number()) {
+                (Some(left), Some(right)) => left.partial_cmp(&right),
+                (Some(_) | None, _) => None,
+            },
+        };
+        let equal = |left: &Value, right: &Value| match (left.number(), right.number()) {
+            (Some(left), Some(right)) => left == right,
+            (Some(_) | None, _) => left == right,
+        };
+        let listed = || match right {
+            Value::List(values) => values.iter().any(|value| equal(left, value)),
+            Value::String(_)
+            | Value::Integer(_)
+            | Value::Number(..)
+            | Value::Boolean(_)
+            | Value::Duration(_)
+            | Value::Map(_) => false,
+        };
+        match self {
+            Self::Equal => equal(left, right),
+            Self::NotEqual => !equal(left, right),
+            Self::Less => order.is_some_and(std::cmp::Ordering::is_lt),
+            Self::LessEqual => order.is_some_and(std::cmp::Ordering::is_le),
+            Self::Greater => order.is_some_and(std::cmp::Ordering::is_gt),
+            Self::GreaterEqual => order.is_some_and(std::cmp::Ordering::is_ge),
+            Self::In => listed(),
+            Self::NotIn => !listed(),
         }
     }
 
@@ -287,6 +350,32 @@ mod tests {
         }
     }
 
+    fn known(left: i64, operator: Comparison, right: i64) -> Condition {
+        let value = |number| Operand::Literal(Value::Integer(number));
+        Condition::Compare { left: value(left), operator, right: value(right), span: Span::default() }
+    }
+
+    #[test]
+    fn values_are_compared_as_a_run_compares_them() {
+        use Comparison::{Equal, GreaterEqual, In, Less, NotEqual, NotIn};
+        let text = |text: &str| Value::String(text.into());
+        let list = || Value::List(vec![text("a"), Value::Integer(1)]);
+        for (left, operator, right, holds) in [
+            (text("a"), Equal, text("a"), true),
+            (text("1"), Equal, Value::Integer(1), false),
+            (Value::Integer(1), Equal, Value::Number(1.0, "1.0".into()), true),
+            (Value::Integer(1), NotEqual, Value::Boolean(true), true),
+            (Value::Integer(1), Less, Value::Number(1.5, "1.5".into()), true),
+            (text("b"), GreaterEqual, text("a"), true),
+            (text("b"), Less, Value::Integer(3), false),
+            (Value::Integer(1), In, list(), true),
+            (text("b"), In, list(), false),
+            (text("b"), NotIn, list(), true),
+        ] {
+            assert_eq!(operator.compare(&left, &right), holds, "{left:?} {operator:?} {right:?}");
+        }
+    }
+
     #[test]
     fn a_condition_covers_what_it_can_hold_with() {
         let x = || answer(Comparison::Equal, "x");
@@ -299,6 +388,9 @@ mod tests {
             (Condition::Or(vec![x(), free()]), true, true),
             (Condition::Not(Box::new(Condition::Or(vec![x(), free()]))), false, true),
             (Condition::And(vec![x(), answer(Comparison::Equal, "y")]), false, false),
+            (Condition::And(vec![x(), known(1, Comparison::Equal, 2)]), false, false),
+            (Condition::And(vec![x(), known(1, Comparison::Less, 2)]), true, false),
+            (Condition::Or(vec![x(), known(1, Comparison::NotEqual, 1)]), true, false),
         ] {
             assert_eq!(condition.covers(TaskId(0), "q", "x"), with_x, "{condition:?}");
             assert_eq!(condition.covers(TaskId(0), "q", "y"), with_y, "{condition:?}");

@@ -251,6 +251,18 @@ pub enum Value {
     Map(IndexMap<Text, Value>),
 }
 
+impl Value {
+    /// The number that it is, to compare it with another.
+    #[expect(clippy::cast_precision_loss, reason = "compared, not counted with")]
+    const fn number(&self) -> Option<f64> {
+        match self {
+            Self::Integer(number) => Some(*number as f64),
+            Self::Number(number, _) => Some(*number),
+            Self::String(_) | Self::Boolean(_) | Self::Duration(_) | Self::List(_) | Self::Map(_) => None,
+        }
+    }
+}
+
 /// A set of tasks with shared defaults.
 #[derive(Clone, Debug)]
 pub struct Group {

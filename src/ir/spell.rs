@@ -52,7 +52,8 @@ pub fn operand(plan: &Plan, operand: &Operand) -> String {
     let name = |task: &super::TaskId| plan[*task].name.value.as_str();
     match operand {
         Operand::Literal(literal) => value(literal),
-        Operand::Unknown(_) => "the parameter".into(),
+        Operand::Parameter { value: Some(known), .. } => value(known),
+        Operand::Parameter { name, value: None, .. } => name.to_string(),
         Operand::Field(task, path) => joined(name(task), path),
         Operand::LastLine(task) => format!("{}.last_line", name(task)),
         Operand::Status(task) => format!("{}.status", name(task)),

@@ -93,8 +93,7 @@ impl<'a> Lower<'a, '_> {
             (&table::DIRECTION, &table::THRESHOLD, "threshold = 0.5"),
         ] {
             if let Some(field) = fields.field(one)
-                && fields.field(other).is_none()
-                && !fields.broken
+                && fields.lacks(other)
             {
                 self.error(
                     fields::TOGETHER

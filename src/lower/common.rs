@@ -6,9 +6,11 @@
 use std::rc::Rc;
 
 use super::Lower;
+use super::condition;
 use super::expand::{From, Pending};
 use super::fields::{self, Fields};
 use super::names::Scope;
+use crate::ir::condition::Operand;
 use crate::ir::{
     DoneWhen, Isolation, Join, Kind, Millis, OnInterrupt, Shell, Stage, Task, TaskId, Usd, kind,
 };
@@ -118,6 +120,7 @@ impl<'a> Lower<'a, '_> {
                 let layer = &self.layers[index];
                 (layer.from, layer.parent, layer.scope.clone())
             };
+            self.within(&scope);
             let own = match from {
                 From::Header => self.header_defaults(&scope),
                 From::Group(block) => {
@@ -131,6 +134,7 @@ impl<'a> Lower<'a, '_> {
                 None => Rc::new(own),
             };
         }
+        self.outside();
     }
 
     fn header_defaults(&mut self, scope: &Scope) -> Inherited {
@@ -208,7 +212,7 @@ impl<'a> Lower<'a, '_> {
             read.env = self.environment(&table::ENV, expr, scope);
         }
         if let Some(expr) = given.get(&table::SECRETS) {
-            read.secrets = self.distinct(&table::SECRETS, expr, scope);
+            read.secrets = self.variables(&table::SECRETS, expr, scope);
         }
         if let Some(expr) = given.get(&table::SHELL) {
             read.shell = self.word(&table::SHELL, expr, scope).map(|word| shell(word.value));
@@ -265,6 +269,7 @@ impl<'a> Lower<'a, '_> {
             let task = self.task(index);
             self.plan.tasks.push(task);
         }
+        self.outside();
     }
 
     fn task(&mut self, index: usize) -> Task {
@@ -272,6 +277,7 @@ impl<'a> Lower<'a, '_> {
         let (name, scope) = (name.clone(), scope.clone());
         let layer = Rc::clone(&self.layers[layer as usize].values);
         let before = self.trouble;
+        self.within(&scope);
         let mut task = match block {
             Some(block) => {
                 let fields = self.fields(block, false);
@@ -413,6 +419,17 @@ impl<'a> Lower<'a, '_> {
         }
         if let Some(expr) = fields.get(&table::OVER) {
             task.over = self.over(expr, scope).map(|over| Box::new(Spanned::new(over, expr.span)));
+        } else if let Some(when) = &task.when {
+            let mut read = None;
+            when.value.reads(&mut |operand, span| match operand {
+                Operand::Item(_) => read = read.or(Some(span)),
+                _ => {}
+            });
+            if let Some(span) = read {
+                let message = format!("`item` is read, and `{}` does not fan out", task.name.value);
+                let found = condition::UNREADABLE.at(span, message).label("there is no element");
+                self.error(found.help("fan out with `over = task.field`, or read a task's field"));
+            }
         }
         if let Some(expr) = fields.get(&table::KEY) {
             task.key = self.filled(&table::KEY, expr, scope);

@@ -57,7 +57,7 @@ impl<'a> Lower<'a, '_> {
                     let listed = matches!(comparison, Comparison::In | Comparison::NotIn);
                     let list = right.span;
                     let right = self.operand(right, scope, reads, listed);
-                    if let Some(Operand::Literal(value)) = &right
+                    if let Some(value) = right.as_ref().and_then(Operand::value)
                         && listed
                         && !matches!(value, Value::List(_))
                     {
@@ -118,7 +118,7 @@ impl<'a> Lower<'a, '_> {
     /// An operand that stands alone.
     fn holds(&mut self, expr: &ast::Expr, scope: &Scope, reads: Reads) -> Option<Condition> {
         let operand = self.operand(expr, scope, reads, false)?;
-        if let Operand::Literal(value) = &operand
+        if let Some(value) = operand.value()
             && !matches!(value, Value::Boolean(_))
         {
             let found = UNREADABLE.at(expr.span, "a value alone is no condition");
@@ -160,26 +160,35 @@ impl<'a> Lower<'a, '_> {
             self.hole();
             return None;
         }
-        if value.is_unknown() {
-            let param = value.taint.filter(|_| value.whole);
-            let declared = param.map(|param| self.plan.params[param.index()].ty.clone());
-            return Some(Operand::Unknown(declared.unwrap_or_else(|| value.unknown_type())));
+        let external = value.taint.map(|param| {
+            let whole = value.whole.then(|| self.plan.params[param.index()].ty.clone());
+            (Text::from(self.slice(expr.span)), whole.unwrap_or_else(|| value.unknown_type()))
+        });
+        if let Some((name, ty)) = &external
+            && value.is_unknown()
+        {
+            return Some(Operand::Parameter { name: name.clone(), ty: ty.clone(), value: None });
         }
         let known = match value.plain() {
             Some(known @ (Value::List(_) | Value::Map(_))) if !listed => Err(known),
             Some(Value::Map(map)) => Err(Value::Map(map)),
             Some(known) => Ok(known),
-            None if matches!(value.data, Data::List(_)) => {
-                return Some(Operand::Unknown(value.unknown_type()));
-            }
             None => {
+                if let Some((name, ty)) = external
+                    && matches!(value.data, Data::List(_))
+                {
+                    return Some(Operand::Parameter { name, ty, value: None });
+                }
                 let message = format!("{} cannot be compared", value.describe());
                 self.error(UNREADABLE.at(expr.span, message));
                 return None;
             }
         };
         match known {
-            Ok(known) => Some(Operand::Literal(known)),
+            Ok(known) => Some(match external {
+                Some((name, ty)) => Operand::Parameter { name, ty, value: Some(known) },
+                None => Operand::Literal(known),
+            }),
             Err(_) => {
                 let message = format!("{} cannot be compared", value.describe());
                 let found = UNREADABLE.at(expr.span, message);
@@ -340,11 +349,13 @@ impl<'a> Lower<'a, '_> {
                 return None;
             }
             let found = UNREADABLE.at(span, format!("`{}` alone says nothing of its result", name.value));
-            self.error(
-                found
+            let gate = block.is_some_and(|block| block.keyword.value == Keyword::Gate);
+            self.error(match gate {
+                true => found.label("a gate").help(format!("read its answer, `{}.answer`", name.value)),
+                false => found
                     .label("a task")
                     .help(format!("read a field, `{0}.last_line` or `{0}.status`", name.value)),
-            );
+            });
             return None;
         };
         let mut questions = questions_of(route).filter_map(|question| match &question.name {
@@ -443,7 +454,7 @@ impl<'a> Lower<'a, '_> {
                 None
             }
             Operand::Literal(_)
-            | Operand::Unknown(_)
+            | Operand::Parameter { .. }
             | Operand::Item(_)
             | Operand::Outcome
             | Operand::NodeLastLine

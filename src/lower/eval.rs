@@ -363,12 +363,16 @@ impl Lower<'_, '_> {
         let near = near.or_else(|| {
             self.nearest(&name.value, scope.file, |what| matches!(what, What::Let(_) | What::Param(_)))
         });
-        self.error(
-            names::UNKNOWN
-                .at(name.span, format!("no value is called `{}`", name.value))
-                .label("neither a parameter nor a `let`")
-                .maybe_help(near),
-        );
+        let found = names::UNKNOWN
+            .at(name.span, format!("no value is called `{}`", name.value))
+            .label("neither a parameter nor a `let`");
+        let using = self.names.own(0, &name.value).filter(|_| scope.file != 0);
+        self.error(match using.map(|decl| (decl.what, decl.span)) {
+            Some((What::Param(_) | What::Let(_), span)) => found
+                .related(span, format!("the plan that imports this file has a `{}`", name.value))
+                .help("give the template an argument for it"),
+            Some(_) | None => found.maybe_help(near),
+        });
     }
 
     fn member(&mut self, value: &Val, member: &ast::Ident) -> Val {

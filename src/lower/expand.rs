@@ -139,8 +139,10 @@ impl<'a> Lower<'a, '_> {
         }
         let groups = std::mem::take(&mut self.own_names);
         for (name, scope) in groups {
+            self.within(&scope);
             self.own_name(&name, &scope);
         }
+        self.outside();
     }
 
     fn unroll(&mut self, item: &'a Item, place: &Place) {
@@ -333,7 +335,14 @@ impl<'a> Lower<'a, '_> {
         }
         let before = self.trouble;
         if !misnamed {
-            self.declare(0, &name, What::Task(id));
+            let earlier = self.names.own(0, &name.value).filter(|earlier| earlier.span == name.span);
+            match earlier.map(|earlier| earlier.first) {
+                Some(What::Task(earlier)) => {
+                    let earlier = self.pending[earlier.index()].scope.clone();
+                    self.unrolled_twice(&name, &earlier, &place.scope);
+                }
+                Some(_) | None => self.declare(0, &name, What::Task(id)),
+            }
         }
         let misnamed = misnamed || self.trouble != before;
         self.pending.push(Pending {
@@ -460,9 +469,11 @@ impl<'a> Lower<'a, '_> {
                 return;
             }
             let scope =
-                unrolled(&place.scope, of.span, head, Some((of.variable.value.clone(), item.clone())));
+                self.expanded(&place.scope, of.span, head, Some((of.variable.value.clone(), item.clone())));
             let scope = scope.with(of.variable.clone(), item.clone());
+            self.within(&scope);
             self.unroll_body(&of.body, Place { scope, inside: Some(Keyword::For), ..place.clone() });
+            self.within(&place.scope);
         }
     }
 
@@ -527,7 +538,7 @@ impl<'a> Lower<'a, '_> {
             self.plan.facts.incomplete = true;
             return;
         };
-        let scope = unrolled(&place.scope, of.span, of.span, None);
+        let scope = self.expanded(&place.scope, of.span, of.span, None);
         let mut scope = Scope { file, locals: None, ..scope };
         for ((argument, _), value) in template.arguments.iter().zip(values) {
             self.own(argument, &scope);
@@ -536,8 +547,10 @@ impl<'a> Lower<'a, '_> {
         self.unrolled.insert(template.span);
         let mut templates = place.templates.clone();
         templates.push(index);
+        self.within(&scope);
         let inner = Place { scope, inside: Some(Keyword::Template), templates, ..place.clone() };
         self.unroll_body(&template.body, inner);
+        self.within(&place.scope);
     }
 
     /// The value of every argument of a template, in its order.
@@ -612,11 +625,12 @@ impl<'a> Lower<'a, '_> {
         }
         (self.trouble == before).then_some(given)
     }
-}
 
-/// The scope of one expansion.
-fn unrolled(around: &Scope, span: Span, head: Span, variable: Option<(Text, Val)>) -> Scope {
-    let outer = around.unrolled.clone();
-    let unrolled = Unrolled { span, head, variable, outer, origin: OnceCell::new() };
-    Scope { unrolled: Some(Rc::new(unrolled)), ..around.clone() }
+    /// The scope of the latest expansion.
+    fn expanded(&self, around: &Scope, span: Span, head: Span, variable: Option<(Text, Val)>) -> Scope {
+        let outer = around.unrolled.clone();
+        let unrolled =
+            Unrolled { number: self.expansions, span, head, variable, outer, origin: OnceCell::new() };
+        Scope { unrolled: Some(Rc::new(unrolled)), ..around.clone() }
+    }
 }

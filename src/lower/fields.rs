@@ -94,7 +94,9 @@ pub(super) struct Fields<'a> {
     pub block: &'static Block,
     given: Vec<(&'static Field, &'a ast::Field)>,
     /// Whether a member did not parse, so that nothing is said about what is missing.
-    pub broken: bool,
+    broken: bool,
+    /// Fields that one of the unknown ones was probably meant to be.
+    meant: Vec<&'static str>,
     /// Where a missing field is reported.
     pub span: Span,
 }
@@ -107,6 +109,11 @@ impl<'a> Fields<'a> {
 
     pub(super) fn field(&self, row: &'static Field) -> Option<&'a ast::Field> {
         self.given.iter().find(|(given, _)| std::ptr::eq(*given, row)).map(|&(_, field)| field)
+    }
+
+    /// Whether a field is certainly not there: nothing that is wrong with the block may have been it.
+    pub(super) fn lacks(&self, row: &'static Field) -> bool {
+        self.field(row).is_none() && !self.broken && !self.meant.contains(&row.name)
     }
 }
 
@@ -135,6 +142,7 @@ impl<'a> Lower<'a, '_> {
         let row = Block::of(keyword);
         let mut given: Vec<(&'static Field, &'a ast::Field)> = Vec::with_capacity(body.members.len());
         let mut broken = false;
+        let mut meant = Vec::new();
         for member in &body.members {
             let field = match member {
                 Member::Field(field) => field,
@@ -146,6 +154,8 @@ impl<'a> Lower<'a, '_> {
             };
             let Some(found) = row.field(&field.name.value, node) else {
                 self.unknown_field(row, field, node);
+                let rows = row.all_fields(node).map(|field| field.name);
+                meant.extend(suggest::nearest(&field.name.value, rows));
                 continue;
             };
             if let Some((_, first)) = given.iter().find(|(known, _)| std::ptr::eq(*known, found)) {
@@ -157,7 +167,7 @@ impl<'a> Lower<'a, '_> {
         if broken {
             self.hole();
         }
-        Fields { block: row, given, broken, span }
+        Fields { block: row, given, broken, meant, span }
     }
 
     fn unknown_field(&mut self, row: &'static Block, field: &ast::Field, node: bool) {
@@ -197,9 +207,7 @@ impl<'a> Lower<'a, '_> {
     /// Reports a required field that is not there, unless a member that did not parse may have been it.
     pub(super) fn require(&mut self, fields: &Fields<'_>, row: &'static Field) -> bool {
         let there = fields.field(row).is_some();
-        if !there && fields.broken {
-            self.hole();
-        } else if !there {
+        if fields.lacks(row) {
             let name = self.slice(fields.span).to_owned();
             let keyword = fields.block.keyword.as_str();
             let message = match fields.block.keyword {
@@ -208,6 +216,8 @@ impl<'a> Lower<'a, '_> {
             };
             let help = format!("give `{} = …`: {}", row.name, row.kind.describe());
             self.error(MISSING.at(fields.span, message).label(format!("needs `{}`", row.name)).help(help));
+        } else if !there {
+            self.hole();
         }
         there
     }
@@ -539,8 +549,8 @@ impl<'a> Lower<'a, '_> {
         };
         let mut variables = Vec::with_capacity(pairs.len());
         for (name, value) in pairs.iter() {
-            if name.is_empty() || name.contains(['=', '\0']) {
-                self.error(UNUSABLE.at(value.span, format!("`{name}` cannot name a variable")));
+            if !is_variable(name) {
+                self.error(no_variable(name, value.span));
                 continue;
             }
             match value.text() {
@@ -563,6 +573,24 @@ impl<'a> Lower<'a, '_> {
             }
         }
         Some(variables)
+    }
+
+    /// A list of names of variables.
+    pub(super) fn variables(
+        &mut self,
+        row: &'static Field,
+        expr: &ast::Expr,
+        scope: &Scope,
+    ) -> Option<Vec<Spanned<Text>>> {
+        let mut names = self.distinct(row, expr, scope)?;
+        names.retain(|name| {
+            let good = is_variable(&name.value);
+            if !good {
+                self.error(no_variable(&name.value, name.span));
+            }
+            good
+        });
+        Some(names)
     }
 
     /// The entries of a map that stands as written, each with its row.
@@ -626,6 +654,21 @@ impl<'a> Lower<'a, '_> {
         }
         Some(kept)
     }
+}
+
+/// Whether a variable of an environment can be called `name`.
+fn is_variable(name: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    name.bytes().next().is_some_and(|first| !first.is_ascii_digit()) && name.bytes().all(word)
+}
+
+fn no_variable(name: &str, span: Span) -> Diagnostic {
+    let plain = name.trim_start_matches('$').trim_matches(['{', '}']);
+    let help = match name.starts_with('$') && is_variable(plain) {
+        true => format!("write `{plain}`, the name alone"),
+        false => "use letters, digits and `_`, beginning with no digit".to_owned(),
+    };
+    UNUSABLE.at(span, format!("`{name}` cannot name a variable")).help(help)
 }
 
 pub(super) fn no_default(name: &ast::Ident) -> Diagnostic {

@@ -14,8 +14,12 @@ impl<'a> Lower<'a, '_> {
         let ask = fields.get(&table::ASK).and_then(|expr| self.filled(&table::ASK, expr, scope));
         let options = match fields.get(&table::OPTIONS) {
             Some(expr) => {
+                let before = self.trouble;
                 let options = self.texts(&table::OPTIONS, expr, scope);
-                if options.as_ref().is_some_and(Vec::is_empty) {
+                for option in options.iter().flatten().filter(|option| option.value.trim().is_empty()) {
+                    self.error(fields::UNUSABLE.at(option.span, "`options` lists an empty answer"));
+                }
+                if options.as_ref().is_some_and(Vec::is_empty) && self.trouble == before {
                     let message = "`options` lists no answer";
                     self.error(fields::UNUSABLE.at(expr.span, message).help("drop it for a yes/no question"));
                 }

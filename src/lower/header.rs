@@ -1,12 +1,17 @@
 //! `plan`: the header's fields, but for `defaults`, which the tasks' fields read.
 
+use camino::Utf8Path;
+
 use super::Lower;
 use super::common::{shell, small};
 use super::fields::{self, Fields};
+use super::files;
 use super::names::Scope;
+use crate::glob::Glob;
 use crate::ir::{Budget, OnFailure, Reserve, WorkspaceKind};
+use crate::load;
 use crate::reference::table;
-use crate::source::Spanned;
+use crate::source::{Spanned, Text};
 use crate::syntax::ast::{self, Name};
 
 impl<'a> Lower<'a, '_> {
@@ -36,7 +41,8 @@ impl<'a> Lower<'a, '_> {
             self.plan.header.result = self.task_named(&table::RESULT, expr, &scope);
         }
         if let Some(expr) = fields.get(&table::FROZEN) {
-            self.plan.header.frozen = self.distinct(&table::FROZEN, expr, &scope).unwrap_or_default();
+            let globs = self.distinct(&table::FROZEN, expr, &scope).unwrap_or_default();
+            self.plan.header.frozen = globs.into_iter().filter(|glob| self.is_glob(glob)).collect();
         }
         if let Some(expr) = fields.get(&table::RESERVE) {
             self.plan.header.reserve = self.reserve(expr, &scope);
@@ -46,6 +52,30 @@ impl<'a> Lower<'a, '_> {
             Some(expr) => self.integer(&table::MAX_REPAIRS, expr, &scope).map_or(3, |most| small(most.value)),
             None => 3,
         };
+    }
+
+    /// Whether files of the pack can match; says why not.
+    fn is_glob(&mut self, glob: &Spanned<Text>) -> bool {
+        let text = glob.value.as_str();
+        let name = table::FROZEN.name;
+        let unusable = |message: String| fields::UNUSABLE.at(glob.span, message).label("matches no file");
+        let found = if load::resolve(Utf8Path::new(""), text).is_none() {
+            files::outside(glob.span, text, "the pack")
+        } else if text.split('/').any(|part| part == "..") {
+            unusable(format!("`{name}` takes paths without `..`")).help("write the path from the pack's root")
+        } else if let Some(directory) = text.strip_suffix('/') {
+            unusable(format!("`{text}` is a directory, and `{name}` lists files"))
+                .help(format!("write `\"{directory}/**\"` for all files in it"))
+        } else if text.split_once('{').is_some_and(|(_, rest)| rest.contains('}')) {
+            unusable(format!("`{text}` has braces, which choose nothing in a glob"))
+                .help("list each of the alternatives")
+        } else if !Glob::new(text).is_valid() {
+            unusable(format!("`{text}` is no glob")).help("close each `[` with a `]`, as in `[a-z]`")
+        } else {
+            return true;
+        };
+        self.error(found);
+        false
     }
 
     fn header_words(&mut self, fields: &Fields<'a>, scope: &Scope) {

@@ -33,7 +33,7 @@ use std::rc::Rc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, Turn};
 use crate::ir::{self, Plan};
 use crate::load::World;
 use crate::source::{FileId, Sources, Span, Text};
@@ -272,6 +272,16 @@ impl<'a, 'w> Lower<'a, 'w> {
     fn error(&mut self, found: Diagnostic) {
         self.trouble += 1;
         self.session.diagnostics.push(found);
+    }
+
+    /// Says that what is found from here on is found in a scope: which expansion raises it.
+    fn within(&mut self, scope: &Scope) {
+        self.session.diagnostics.turn(scope.turn());
+    }
+
+    /// Says that no expansion raises what is found from here on.
+    fn outside(&mut self) {
+        self.session.diagnostics.turn(Turn::None);
     }
 
     /// Notes a value whose error was reported before.

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::Lower;
 use super::value::Val;
-use crate::diag::{Code, Diagnostic, Severity, suggest};
+use crate::diag::{Code, Diagnostic, Severity, Turn, suggest};
 use crate::ir::{Frame, GroupId, Origin, ParamId, SessionId, TaskId};
 use crate::reference::table;
 use crate::source::{Span, Spanned, Text};
@@ -88,6 +88,20 @@ pub(super) enum What {
 }
 
 impl What {
+    /// Whether the templates of a library can name it in the plan that uses them.
+    fn is_seen_by_libraries(self) -> bool {
+        match self {
+            Self::Task(_) | Self::Group(_) | Self::Session(_) | Self::Broken => true,
+            Self::Param(_)
+            | Self::Let(_)
+            | Self::Profile(_)
+            | Self::Template(_)
+            | Self::Gate
+            | Self::Resolve
+            | Self::Foreign => false,
+        }
+    }
+
     /// What it is, with its article.
     pub(super) fn describe(self) -> &'static str {
         match self {
@@ -110,7 +124,10 @@ impl What {
 #[derive(Debug)]
 pub(super) struct Decl {
     pub what: What,
+    /// The first place that declares the name.
     pub span: Span,
+    /// What that place declares.
+    pub first: What,
     pub used: Cell<bool>,
 }
 
@@ -134,31 +151,36 @@ impl Names {
     /// What `name` stands for in a file. A library sees the tasks, groups and sessions of the plan that
     /// uses its templates.
     pub(super) fn get(&self, file: u32, name: &str) -> Option<&Decl> {
-        let own = self.files.get(file as usize)?.get(name);
+        let own = self.own(file, name);
         if own.is_some() || file == 0 {
             return own;
         }
-        self.files.first()?.get(name).filter(|decl| match decl.what {
-            What::Task(_) | What::Group(_) | What::Session(_) | What::Broken => true,
-            What::Param(_)
-            | What::Let(_)
-            | What::Profile(_)
-            | What::Template(_)
-            | What::Gate
-            | What::Resolve
-            | What::Foreign => false,
-        })
+        self.files.first()?.get(name).filter(|decl| decl.what.is_seen_by_libraries())
     }
 
-    /// Declares a name. Gives the earlier declaration if there is one, which stays.
-    pub(super) fn declare(&mut self, file: u32, name: &Text, span: Span, what: What) -> Option<&Decl> {
+    /// Declares a name. Gives the place of the earlier declaration if there is one, which stays what the
+    /// name stands for.
+    pub(super) fn declare(&mut self, file: u32, name: &Text, span: Span, what: What) -> Option<(Span, What)> {
         match self.files[file as usize].entry(name.clone()) {
-            std::collections::hash_map::Entry::Occupied(earlier) => Some(earlier.into_mut()),
+            std::collections::hash_map::Entry::Occupied(earlier) => {
+                let decl = earlier.into_mut();
+                let known = (decl.span, decl.first);
+                // Declarations do not come in the order of the text.
+                if span.file == decl.span.file && span.start < decl.span.start {
+                    (decl.span, decl.first) = (span, what);
+                }
+                Some(known)
+            }
             std::collections::hash_map::Entry::Vacant(place) => {
-                place.insert(Decl { what, span, used: Cell::new(false) });
+                place.insert(Decl { what, span, first: what, used: Cell::new(false) });
                 None
             }
         }
+    }
+
+    /// What `name` stands for in a file itself.
+    pub(super) fn own(&self, file: u32, name: &str) -> Option<&Decl> {
+        self.files.get(file as usize)?.get(name)
     }
 
     /// How many names a file can see.
@@ -170,11 +192,10 @@ impl Names {
     /// The names of a file that are of a wanted sort.
     pub(super) fn candidates(&self, file: u32, wanted: impl Fn(What) -> bool) -> impl Iterator<Item = &str> {
         let own = self.files.get(file as usize).into_iter();
+        let own = own.flat_map(|names| names.iter());
         let entry = self.files.first().into_iter().filter(move |_| file != 0);
-        own.chain(entry)
-            .flat_map(|names| names.iter())
-            .filter(move |(_, decl)| wanted(decl.what))
-            .map(|(name, _)| name.as_str())
+        let entry = entry.flat_map(|names| names.iter()).filter(|(_, decl)| decl.what.is_seen_by_libraries());
+        own.chain(entry).filter(move |(_, decl)| wanted(decl.what)).map(|(name, _)| name.as_str())
     }
 }
 
@@ -190,6 +211,8 @@ pub(super) struct Scope {
 /// One expansion, and the ones around it. Nothing of it is put into words before a task needs them.
 #[derive(Debug)]
 pub(super) struct Unrolled {
+    /// Which of all expansions it is.
+    pub number: u32,
     /// The `for` or `use`.
     pub span: Span,
     /// What is quoted of it.
@@ -219,6 +242,11 @@ impl Scope {
             next = local.outer.as_deref();
         }
         None
+    }
+
+    /// The expansion that it is read in.
+    pub(super) fn turn(&self) -> Turn {
+        self.unrolled.as_ref().map_or(Turn::None, |unrolled| Turn::Of(unrolled.number))
     }
 
     /// The same place with one more local name.
@@ -278,8 +306,7 @@ impl Lower<'_, '_> {
         if reserved {
             self.error(reserved_name(name, what.describe()));
         }
-        if let Some(earlier) = self.names.declare(file, &name.value, name.span, what) {
-            let (first, sort) = (earlier.span, earlier.what);
+        if let Some((first, sort)) = self.names.declare(file, &name.value, name.span, what) {
             self.duplicate(&name.value, (first, sort.describe()), (name.span, what.describe()));
         }
     }
@@ -292,12 +319,55 @@ impl Lower<'_, '_> {
         let unrolled = first == later;
         let found = DUPLICATE.at(later, format!("`{name}` is declared twice")).label("declared again");
         self.error(if unrolled {
-            found
-                .related(first, "each time it is unrolled")
-                .help("build the name with an f-string, as in `command f\"build-{x}\"`")
+            found.related(first, "each time it is unrolled").help(BUILD_IT)
         } else {
             found.related(first, format!("`{name}` is {sort} already"))
         });
+    }
+
+    /// Reports a task that two expansions of one block name alike.
+    pub(super) fn unrolled_twice(&mut self, name: &Spanned<Text>, one: &Scope, other: &Scope) {
+        let trace = |scope: &Scope| {
+            let around = std::iter::successors(scope.unrolled.clone(), |unrolled| unrolled.outer.clone());
+            let mut trace: Vec<Rc<Unrolled>> = around.collect();
+            trace.reverse();
+            trace
+        };
+        let built = self.slice(name.span).starts_with('f');
+        let found = DUPLICATE
+            .at(name.span, format!("`{}` is declared twice", name.value))
+            .label("yields the same name again");
+        let (one, other) = (trace(one), trace(other));
+        let differ = one.iter().zip(&other).find(|(one, other)| one.number != other.number);
+        let Some((one, other)) = differ else {
+            self.error(found.help(BUILD_IT));
+            return;
+        };
+        let found = match (&one.variable, &other.variable) {
+            (Some((variable, first)), Some((_, second))) if one.head == other.head => {
+                let (first, second) = (first.show(), second.show());
+                let message = match first == second {
+                    true => format!("`{variable} = {first}` comes twice"),
+                    false => format!("with `{variable} = {first}`, and with `{variable} = {second}`"),
+                };
+                let found = found.related(one.head, message);
+                match (built, first == second) {
+                    (false, _) => found.help(BUILD_IT),
+                    (true, true) => found.help("list each element once"),
+                    (true, false) => found.help(format!("use `{{{variable}}}` in the name")),
+                }
+            }
+            _ => {
+                let found = found.related(one.head, "comes from here").related(other.head, "and from here");
+                match built {
+                    true => found.help("give an argument that is in the name another value"),
+                    false => {
+                        found.help("build the name with an f-string, as in `command f\"build-{argument}\"`")
+                    }
+                }
+            }
+        };
+        self.error(found);
     }
 
     /// Reports a name of a block's own, as of a loop variable, that repeats a visible one.
@@ -305,8 +375,9 @@ impl Lower<'_, '_> {
         if let Some(local) = scope.local(&name.value) {
             let first = local.name.span;
             self.duplicate(&name.value, (first, "a name around it"), (name.span, ""));
-        } else if let Some(decl) = self.names.get(scope.file, &name.value) {
-            let (first, sort) = (decl.span, decl.what.describe());
+        } else if let Some(decl) = self.names.own(scope.file, &name.value) {
+            // What a library's own names repeat in the plan that uses it is none of its business.
+            let (first, sort) = (decl.span, decl.first.describe());
             self.error(
                 DUPLICATE
                     .at(name.span, format!("`{}` is declared twice", name.value))
@@ -341,6 +412,9 @@ impl Lower<'_, '_> {
         })
     }
 }
+
+/// What to do about a name that is the same in each expansion.
+const BUILD_IT: &str = "build the name with an f-string, as in `command f\"build-{x}\"`";
 
 /// Whether no task, group or parameter may be called `name`.
 pub(super) fn is_reserved(name: &str) -> bool {

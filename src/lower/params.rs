@@ -144,18 +144,75 @@ fn table_of(path: &str, text: &str) -> Result<serde_json::Map<String, serde_json
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_json = extension.eq_ignore_ascii_case("json")
         || (!extension.eq_ignore_ascii_case("toml") && text.trim_start().starts_with('{'));
-    let value = if is_json {
-        serde_json::from_str(text).map_err(|error| format!("{path}: {error}"))?
-    } else {
-        let table: toml::Table = text
-            .parse()
-            .map_err(|error: toml::de::Error| format!("{path}: {}", error.to_string().trim_end()))?;
-        serde_json::to_value(table).map_err(|error| format!("{path}: {error}"))?
-    };
-    match value {
-        serde_json::Value::Object(map) => Ok(map),
-        _ => Err(format!("{path}: parameters are an object, `{{\"name\": value}}`")),
+    if is_json {
+        if !text.trim_start().starts_with('{') {
+            return match serde_json::from_str::<serde_json::Value>(text) {
+                Ok(_) => Err(format!("{path}: parameters are an object, `{{\"name\": value}}`")),
+                Err(error) => Err(format!("{path}: {error}")),
+            };
+        }
+        let pairs: Pairs = serde_json::from_str(text).map_err(|error| format!("{path}: {error}"))?;
+        return Ok(pairs.0);
     }
+    let table: toml::Table =
+        text.parse().map_err(|error: toml::de::Error| format!("{path}: {}", error.to_string().trim_end()))?;
+    let mut map = serde_json::Map::new();
+    for (name, value) in table {
+        let value = of_toml(value).map_err(|what| format!("{path}: `{name}` cannot be {what}"))?;
+        map.insert(name, value);
+    }
+    Ok(map)
+}
+
+/// The members of a JSON object, each given once.
+struct Pairs(serde_json::Map<String, serde_json::Value>);
+
+impl<'de> serde::Deserialize<'de> for Pairs {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Pairs;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut access: A) -> Result<Pairs, A::Error> {
+                let mut map = serde_json::Map::new();
+                while let Some(name) = access.next_key::<String>()? {
+                    if map.contains_key(&name) {
+                        return Err(serde::de::Error::custom(format_args!("`{name}` is given twice")));
+                    }
+                    map.insert(name, access.next_value()?);
+                }
+                Ok(Pairs(map))
+            }
+        }
+
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+/// A value of TOML as JSON; else what it is that JSON lacks.
+fn of_toml(value: toml::Value) -> Result<serde_json::Value, &'static str> {
+    Ok(match value {
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) => match serde_json::Number::from_f64(number) {
+            Some(number) => number.into(),
+            None => return Err("infinite, or no number"),
+        },
+        toml::Value::Boolean(value) => value.into(),
+        toml::Value::Datetime(_) => return Err("a date or a time; write it in quotes"),
+        toml::Value::Array(items) => {
+            serde_json::Value::Array(items.into_iter().map(of_toml).collect::<Result<_, _>>()?)
+        }
+        toml::Value::Table(table) => {
+            let pairs = table.into_iter().map(|(key, value)| of_toml(value).map(|value| (key, value)));
+            serde_json::Value::Object(pairs.collect::<Result<_, _>>()?)
+        }
+    })
 }
 
 /// How a plan is launched.
@@ -498,9 +555,9 @@ impl Binder<'_> {
 fn fit(row: &ir::Param, value: Value) -> Result<Value, String> {
     let bounded = |number: f64, shown: &str| {
         if row.min.is_some_and(|min| number < min) {
-            Err(format!("is at least {}, not {shown}", row.min.unwrap_or_default()))
+            Err(format!("has to be at least {}, and is {shown}", row.min.unwrap_or_default()))
         } else if row.max.is_some_and(|max| number > max) {
-            Err(format!("is at most {}, not {shown}", row.max.unwrap_or_default()))
+            Err(format!("has to be at most {}, and is {shown}", row.max.unwrap_or_default()))
         } else {
             Ok(())
         }
@@ -523,7 +580,7 @@ fn fit(row: &ir::Param, value: Value) -> Result<Value, String> {
             }
             let near = suggest::did_you_mean(&text, words.iter().map(Text::as_str));
             let near = near.map_or_else(String::new, |near| format!("; {near}"));
-            Err(format!("is {}, not {:?}{near}", alternatives(words), text.as_str()))
+            Err(format!("has to be {}, and is {:?}{near}", alternatives(words), text.as_str()))
         }
         (ParamType::Integer, Value::Integer(number)) => {
             bounded(number as f64, &number.to_string())?;
@@ -542,12 +599,12 @@ fn fit(row: &ir::Param, value: Value) -> Result<Value, String> {
             for item in &items {
                 match item {
                     Value::String(text) => matching(text)?,
-                    other => return Err(format!("is a list of strings, and holds {}", sort(other))),
+                    other => return Err(format!("has to be a list of strings, and holds {}", sort(other))),
                 }
             }
             Ok(Value::List(items))
         }
-        (ty, value) => Err(format!("is {}, not {}", describe(ty), sort(&value))),
+        (ty, value) => Err(format!("has to be {}, and is {}", describe(ty), sort(&value))),
     }
 }
 
@@ -556,22 +613,22 @@ fn read(ty: &ParamType, text: &str) -> Result<Value, String> {
     match ty {
         ParamType::String | ParamType::Union(_) => Ok(Value::String(text.into())),
         ParamType::Integer => {
-            let number = text.parse().map_err(|_| format!("is an integer, not {text:?}"))?;
+            let number = text.parse().map_err(|_| format!("has to be an integer, and is {text:?}"))?;
             Ok(Value::Integer(number))
         }
         ParamType::Number => {
             let number: serde_json::Number =
-                serde_json::from_str(text).map_err(|_| format!("is a number, not {text:?}"))?;
+                serde_json::from_str(text).map_err(|_| format!("has to be a number, and is {text:?}"))?;
             Ok(Value::Number(number.as_f64().unwrap_or_default(), text.into()))
         }
         ParamType::Boolean => match text {
             "true" => Ok(Value::Boolean(true)),
             "false" => Ok(Value::Boolean(false)),
-            _ => Err(format!("is `true` or `false`, not {text:?}")),
+            _ => Err(format!("has to be `true` or `false`, and is {text:?}")),
         },
         ParamType::Strings => {
             let items: Vec<Text> = serde_json::from_str(text)
-                .map_err(|_| format!("is a list, written as in '[\"a\", \"b\"]', not {text:?}"))?;
+                .map_err(|_| format!("has to be a list, written as in '[\"a\", \"b\"]', and is {text:?}"))?;
             Ok(Value::List(items.into_iter().map(Value::String).collect()))
         }
     }
@@ -692,6 +749,22 @@ mod tests {
         assert!(Bindings::launch(None, &["a=1", "a=2"]).is_err());
         assert!(Bindings::launch(Some(("p.json", "[1]")), &[] as &[&str]).is_err());
         assert!(Bindings::launch(Some(("p.json", "{\"a\": 1}")), &[] as &[&str]).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said_in_its_words() {
+        for (path, text, expected) in [
+            ("p.json", r#"{"a": 1, "b": 2, "a": 3}"#, "`a` is given twice"),
+            ("p.json", r#"{"a": }"#, "p.json: expected value"),
+            ("p.json", "[1]", "parameters are an object"),
+            ("p.toml", "a = 1\na = 2", "duplicate key"),
+            ("p.toml", "day = 2026-01-01", "`day` cannot be a date or a time; write it in quotes"),
+            ("p.toml", "n = inf", "`n` cannot be infinite, or no number"),
+            ("p.toml", "n = [nan]", "`n` cannot be infinite, or no number"),
+        ] {
+            let error = Bindings::launch(Some((path, text)), &[] as &[&str]).expect_err(text);
+            assert!(error.contains(expected), "{text}: {error}");
+        }
     }
 
     #[test]

@@ -226,11 +226,20 @@ impl<'a> Lower<'a, '_> {
                 self.error(fields::MISMATCH.at(expr.span, message).label("a string").maybe_help(help));
                 None
             }
+            ExprKind::List(items) => {
+                let message = format!("`{}` takes {}, not a list", row.name, wanted.describe());
+                let found = fields::MISMATCH.at(expr.span, message).label("a list");
+                let help = match items.as_slice() {
+                    [only] => Some(format!("write `{}`", self.slice(only.span))),
+                    _ => None,
+                };
+                self.error(found.maybe_help(help));
+                None
+            }
             ExprKind::Number(_)
             | ExprKind::Duration(_)
             | ExprKind::Boolean(_)
             | ExprKind::Call(..)
-            | ExprKind::List(_)
             | ExprKind::Map(_)
             | ExprKind::Record(_)
             | ExprKind::Binary(..)

@@ -22,8 +22,7 @@ impl<'a> Lower<'a, '_> {
             .get(&table::MIN_CONFIDENCE)
             .and_then(|expr| self.number(&table::MIN_CONFIDENCE, expr, scope));
         if let Some(confidence) = fields.field(&table::MIN_CONFIDENCE)
-            && fields.field(&table::ROUTE_RUN).is_none()
-            && !fields.broken
+            && fields.lacks(&table::ROUTE_RUN)
         {
             let found = fields::TOGETHER.at(confidence.name.span, "`min_confidence` needs `run`");
             self.error(found.label("a `source` has no confidence"));
@@ -69,14 +68,18 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn labels(&mut self, expr: &'a ast::Expr, scope: &Scope) -> Vec<Spanned<Text>> {
+        let before = self.trouble;
         let Some(labels) = self.texts(&table::LABELS, expr, scope) else {
             return Vec::new();
         };
-        if labels.is_empty() {
+        if labels.is_empty() && self.trouble == before {
             let message = "`labels` lists no answer";
             self.error(fields::UNUSABLE.at(expr.span, message).help("drop it for a yes/no question"));
         }
         for label in &labels {
+            if label.value.trim().is_empty() {
+                self.error(fields::UNUSABLE.at(label.span, "`labels` lists an empty label"));
+            }
             if label.value == UNCERTAIN {
                 let found =
                     names::RESERVED.at(label.span, "`\"uncertain\"` is reserved, and cannot be a label");

@@ -30,15 +30,18 @@ impl<'a> Lower<'a, '_> {
         match &expr.kind {
             ExprKind::Record(record) => Some(Emits::Record(self.record(record, scope, true))),
             ExprKind::Map(entries) if entries.is_empty() => Some(Emits::Record(Vec::new())),
+            // Its values were meant as types, and are no names of values.
+            ExprKind::Map(_) => {
+                self.map_of_types(expr.span);
+                None
+            }
             _ => {
                 let value = self.value(row, expr, scope)?;
                 match &value.data {
                     Data::List(_) => self.emitted_names(row, &value),
                     Data::Schema(schema) => Some(Emits::Schema(schema.clone())),
                     Data::Map(_) => {
-                        let message = "`emits` takes a record of types, not a map";
-                        let found = fields::MISMATCH.at(expr.span, message).label("a map");
-                        self.error(found.help("write `:` instead of `=`, as in `{ score: number }`"));
+                        self.map_of_types(expr.span);
                         None
                     }
                     _ => {
@@ -48,6 +51,11 @@ impl<'a> Lower<'a, '_> {
                 }
             }
         }
+    }
+
+    fn map_of_types(&mut self, span: Span) {
+        let found = fields::MISMATCH.at(span, "`emits` takes a record of types, not a map").label("a map");
+        self.error(found.help("write `:` instead of `=`, as in `{ score: number }`"));
     }
 
     fn emitted_names(&mut self, row: &'static Field, list: &Val) -> Option<Emits> {

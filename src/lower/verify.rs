@@ -122,7 +122,7 @@ impl<'a> Lower<'a, '_> {
                 let found = fields::TOGETHER.at(second.span, "a verifier takes `run` or `file`, not both");
                 self.error(found.label("a second check").related(first.span, "checks already"));
             }
-            (None, None) if !fields.broken => {
+            (None, None) if fields.lacks(&table::VERIFY_RUN) && fields.lacks(&table::VERIFY_FILE) => {
                 let message = format!("verify `{}` has neither `run` nor `file`", name.value);
                 let found = fields::MISSING.at(name.span, message).label("what does it check?");
                 self.error(found.help("give `run = \"…\"`, or `file = \"…\"` and what has to hold for it"));
@@ -143,10 +143,9 @@ impl<'a> Lower<'a, '_> {
         let matches = fields.get(&table::MATCHES).and_then(|expr| self.pattern(&table::MATCHES, expr, scope));
         let schema = fields.get(&table::SCHEMA).and_then(|expr| self.schema(&table::SCHEMA, expr, scope));
         let sha256 = fields.get(&table::SHA256).and_then(|expr| self.digest(expr, scope));
-        let asked = OF_A_FILE.iter().any(|row| fields.field(row).is_some());
+        let asked = OF_A_FILE.iter().chain([&&table::VERIFY_RUN]).any(|row| !fields.lacks(row));
         if let Some(file) = fields.field(&table::VERIFY_FILE)
             && !asked
-            && !fields.broken
         {
             let found = fields::TOGETHER.at(file.name.span, "`file` says nothing to check");
             let names: Vec<String> = OF_A_FILE.iter().map(|row| format!("`{}`", row.name)).collect();
@@ -244,7 +243,7 @@ impl<'a> Lower<'a, '_> {
                 return;
             }
             (None, None) => {
-                if !fields.broken {
+                if fields.lacks(&table::CONTINUE_RUN) && fields.lacks(&table::CONTINUE_PROMPT) {
                     let message = "`continue` has neither `run` nor `prompt`";
                     let found = fields::MISSING.at(fields.span, message).label("who says what comes next?");
                     self.error(found.help("give `run = \"…\"`, or `prompt = \"…\"` for an agent"));

@@ -1,7 +1,7 @@
 //! Says what was expected where the grammar did not match, in the words of an author.
 
 use crate::diag::{Code, Diagnostic, Severity, suggest};
-use crate::reference::Keyword;
+use crate::reference::{Block, Keyword};
 use crate::source::Span;
 
 use super::TOO_LARGE;
@@ -77,6 +77,13 @@ pub(super) struct Around<'a> {
 }
 
 impl Around<'_> {
+    /// Whether what is parsed is a condition: that of an edge, or the value of `when`.
+    fn is_condition(&self) -> bool {
+        let field = self.start.checked_sub(2).filter(|&field| self.tokens.kind(field) == kind::FIELD);
+        let first = field.unwrap_or(self.start);
+        self.tokens.kind(first) == kind::NODE || self.written(first) == "when"
+    }
+
     fn written(&self, token: usize) -> &str {
         self.text.get(self.tokens.span(token).range()).unwrap_or_default()
     }
@@ -89,8 +96,9 @@ impl Around<'_> {
                 .at(span, "more than 1,000,000 words and signs in one piece")
                 .label("begins here");
         }
-        let compares =
-            failure.expected.contains(&Rule::operator) && self.tokens.kind(failure.at) == kind::ASSIGN;
+        let compares = failure.expected.contains(&Rule::operator)
+            && self.tokens.kind(failure.at) == kind::ASSIGN
+            && self.is_condition();
         let expected = if compares { "`==`".to_owned() } else { self.expected(&failure.expected) };
         let found = self.found(failure.at);
         let finding =
@@ -186,6 +194,12 @@ impl Around<'_> {
         if (expects(Rule::title) || expects(Rule::path)) && is_word(found) {
             return Some(format!("write `\"{written}\"`"));
         }
+        if expects(Rule::assign) && found == kind::FIELD && is_word(self.tokens.kind(at.saturating_sub(1))) {
+            // A name in two words.
+            let name = format!("{before}_{written}");
+            let known = Block::with_field(&name).next().is_some();
+            return known.then(|| format!("did you mean `{name}`?"));
+        }
         if expects(Rule::assign) && begins_value(found) && !expects(Rule::colon) {
             return Some(format!("write `{before} = {}`", self.first_words(at)));
         }
@@ -194,7 +208,10 @@ impl Around<'_> {
             return Some(format!("write `{before}, {}`", self.first_words(at)));
         }
         if expects(Rule::operator) && found == kind::ASSIGN {
-            return Some("values are compared with `==`".to_owned());
+            return Some(match self.is_condition() {
+                true => "values are compared with `==`".to_owned(),
+                false => format!("a map is written in braces, as in `{{ {before} = … }}`"),
+            });
         }
         if expects(Rule::open) && self.tokens.kind(at.saturating_sub(1)) == kind::CONTINUE {
             return Some("`continue` has no name".to_owned());

@@ -11,7 +11,7 @@ use crate::source::{FileId, Span};
 use super::TOO_LARGE;
 use super::ast::Comment;
 use super::brackets::Frame;
-use super::tokens::{Doc, Tokens, is_word, kind, word_kind};
+use super::tokens::{Doc, Tokens, is_keyword, is_word, kind, word_kind};
 use super::{numbers, stray};
 
 /// How deep brackets may nest, f-strings and their expressions included.
@@ -224,11 +224,12 @@ impl<'a> Lexer<'a> {
         true
     }
 
-    /// The word before `=` or `->` says so: the first token then decides what a member is.
+    /// The word before `=` or `->` says so: the first token then decides what a member is. A line break may
+    /// stand before `->`, not before `=`.
     fn mark_word(&mut self, mark: u8) {
         if let Some(last) = self.kinds.last_mut()
             && is_word(*last)
-            && !self.breaks
+            && (!self.breaks || mark == kind::NODE)
             && self.frames.len() <= NESTING_LIMIT
         {
             *last = mark;
@@ -338,7 +339,7 @@ impl<'a> Lexer<'a> {
         }
         self.lines = 0;
         self.at = end;
-        if let Some((at, character)) = stray::control_in(&self.text[start..end]) {
+        if let Some((at, character)) = stray::hidden_in(&self.text[start..end]) {
             let at = start + at;
             self.report(stray::unexpected(self.span(at, at + character.len_utf8()), character));
         }
@@ -380,7 +381,8 @@ impl<'a> Lexer<'a> {
             if self.recovering {
                 self.recover_before_word(start, end);
             }
-            if self.kinds.last() == Some(&kind::ASSIGN) && self.begins_member(start, end) {
+            if self.kinds.last().is_some_and(|last| asks_for_a_value(*last)) && self.begins_member(start, end)
+            {
                 self.push_break();
             }
         } else if self.recovering {
@@ -396,19 +398,36 @@ impl<'a> Lexer<'a> {
         match numbers::classify(&self.text[start..end]) {
             Ok(kind) => self.push(kind, start, end),
             Err(problem) => {
-                let finding = MALFORMED_NUMBER.at(self.span(start, end), problem.message);
-                self.report(finding.maybe_help(problem.help));
+                let written = &self.text[start..end];
+                let finding = match self.expects_a_name() {
+                    true => MALFORMED_NUMBER
+                        .at(self.span(start, end), format!("`{}` is no name", stray::cut(written, 40)))
+                        .help("a name begins with a letter or `_`"),
+                    false => {
+                        MALFORMED_NUMBER.at(self.span(start, end), problem.message).maybe_help(problem.help)
+                    }
+                };
+                self.report(finding);
                 self.push(problem.kind, start, end);
                 self.mark_broken();
             }
         }
     }
 
+    /// Whether a word of the language stands before, on the same line, that a name has to follow.
+    fn expects_a_name(&self) -> bool {
+        let keyword = self.kinds.last().is_some_and(|&last| is_keyword(last) && last != kind::CONTINUE);
+        keyword && !self.breaks
+    }
+
     /// What begins no token is reported and left out; the tokens around it are read as if it were blank.
     fn stray(&mut self) {
         let start = self.at;
         let stray = stray::at(&self.text[..self.line_end(start)], start);
-        let finding = stray.finding(self.file, self.text, start);
+        let mut finding = stray.finding(self.file, self.text, start);
+        if self.bytes[start] == b'-' && self.expects_a_name() {
+            finding = finding.help("a name begins with a letter or `_`");
+        }
         self.at = if stray.comment { self.line_end(start) } else { start + stray.length };
         self.report(finding);
         if stray.string {
@@ -431,6 +450,11 @@ pub(super) fn word_end(bytes: &[u8], start: usize) -> usize {
         at += 1;
     }
     at
+}
+
+/// After these a value has to stand, and no member can begin.
+fn asks_for_a_value(kind: u8) -> bool {
+    matches!(kind, kind::ASSIGN | kind::COMPARE | kind::PLUS | kind::AND | kind::OR | kind::NOT | kind::IN)
 }
 
 /// After these a line break is a blank.
@@ -518,7 +542,20 @@ mod tests {
         for text in ["a ->\nb", "a\n-> b", "x: a |\nb", "x: a\n| b", "x:\na"] {
             assert!(!kinds(text).contains(';'), "{text}");
         }
-        for text in ["a\n{}", "a\n= 1", "a\n.b", "a\n(b)", "a =\nb = 1", "a =\ncommand c {}"] {
+        for text in ["a\n-> b", "a # c\n# d\n-> b", "a ->\nb"] {
+            assert_eq!(kinds(text), "E-N", "{text}");
+        }
+        assert_eq!(kinds("a = 1\nb\n-> c\n-> d"), "M=r;E-E-N");
+        for text in [
+            "a\n{}",
+            "a\n= 1",
+            "a\n.b",
+            "a\n(b)",
+            "a =\nb = 1",
+            "a =\ncommand c {}",
+            "a = b !=\nc = 1",
+            "a = b and\nc = 1",
+        ] {
             assert!(kinds(text).contains(';'), "{text}");
         }
     }

@@ -482,7 +482,12 @@ impl<'a> Parser<'a> {
     fn broken(&self, cut: Cut) -> Member {
         let keyword = self.builder.keyword(cut.start);
         let span = self.builder.range(cut.start, cut.end);
-        Member::Item(Item::Broken(Broken { keyword, name: self.declared(cut), span }))
+        // `use` names what another declares, and the variable of a loop is no name outside it.
+        let name = match self.tokens.kind(cut.start) {
+            kind::USE | kind::IMPORT | kind::FOR => None,
+            _ => self.declared(cut),
+        };
+        Member::Item(Item::Broken(Broken { keyword, name, span }))
     }
 
     /// Matches the tokens from `start` to `end` with a rule that begins with `one_`.

@@ -10,8 +10,10 @@ pub(super) static UNEXPECTED_CHARACTER: Code = Code {
     severity: Severity::Error,
     summary: "A character that means nothing outside a string",
     explain: "Outside strings and comments a plan is written in ASCII letters, digits and punctuation, with \
-              blanks, tabs and line breaks. Control characters other than a tab, no-break spaces and other \
-              characters that cannot be seen are errors wherever they are no part of a string.",
+              blanks, tabs and line breaks; control characters other than a tab, no-break spaces and other \
+              characters that cannot be seen are errors there. So are, in comments, control characters, characters \
+              that turn the direction of a text, and blanks without width: what a reader sees has to be what \
+              the program reads.",
 };
 
 /// Characters that look like one of ours, with what to write.
@@ -54,6 +56,21 @@ pub(super) fn at(text: &str, at: usize) -> Stray {
             return Stray { length: behind + inside + quote.len_utf8(), comment, string: true };
         }
     }
+    if first == '`'
+        && let Some(inside) = rest[1..].find('`')
+    {
+        return Stray { length: inside + 2, comment, string: true };
+    }
+    if first == '$' {
+        // What a shell would put a value for.
+        let name = match rest[1..].strip_prefix('{') {
+            Some(inside) => inside.find('}').map(|end| end + 2),
+            None => Some(rest[1..].bytes().take_while(|&b| b.is_ascii_alphanumeric() || b == b'_').count()),
+        };
+        if let Some(length) = name.filter(|&length| length > 0) {
+            return Stray { length: length + 1, comment, string: true };
+        }
+    }
     let same = |c: char| if seen(first) && !first.is_ascii() { seen(c) && !c.is_ascii() } else { c == first };
     let length = rest.chars().take_while(|&c| same(c)).map(char::len_utf8).sum();
     Stray { length, comment, string: false }
@@ -74,6 +91,9 @@ impl Stray {
             let span = Span::new(file, at, at + 2);
             let finding = UNEXPECTED_CHARACTER.at(span, format!("unexpected `{}`", &text[at..at + 2]));
             return finding.label("begins nothing").help("comments start with `#`");
+        }
+        if self.string && first == '$' {
+            return found("names are written without `$`; shell text goes in quotes");
         }
         if self.string {
             let span = Span::new(file, at, at + first.len_utf8());
@@ -123,13 +143,24 @@ pub(super) fn unexpected(span: Span, character: char) -> Diagnostic {
     UNEXPECTED_CHARACTER.at(span, what).label(label)
 }
 
-/// The first control character in a comment, which may hold tabs only.
-pub(super) fn control_in(comment: &str) -> Option<(usize, char)> {
-    let suspicious = |b: u8| (b < 0x20 && b != b'\t') || b == 0x7f || b == 0xc2;
+/// The first character in a comment that may not be there: controls other than a tab, and what makes a text
+/// look like another one. What scripts and emoji need to be written is no such character.
+pub(super) fn hidden_in(comment: &str) -> Option<(usize, char)> {
+    // Bytes that such a character begins with.
+    let suspicious = |b: u8| (b < 0x20 && b != b'\t') || matches!(b, 0x7f | 0xc2 | 0xe2 | 0xef);
     if !comment.bytes().any(suspicious) {
         return None;
     }
-    comment.char_indices().find(|&(_, c)| c.is_control() && c != '\t')
+    comment.char_indices().find(|&(_, c)| (c.is_control() && c != '\t') || deceives(c))
+}
+
+/// Whether a character turns the direction of the text around it, breaks the line for some readers only, or
+/// is a blank without width.
+const fn deceives(character: char) -> bool {
+    matches!(
+        character,
+        '\u{200b}' | '\u{2028}'..='\u{202e}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
+    )
 }
 
 /// The character as a message shows it: itself, or its number if it cannot be seen.

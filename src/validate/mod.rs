@@ -16,7 +16,7 @@ use rustc_hash::FxHashSet;
 
 use crate::diag::Diagnostics;
 use crate::ir::{Graph, Kind, Plan, TaskId};
-use crate::source::Text;
+use crate::source::{Span, Text};
 use context::Context;
 
 /// A plan that every rule accepted, with its graph.
@@ -90,8 +90,23 @@ pub fn validate(plan: Plan, diagnostics: &mut Diagnostics) -> Option<ValidPlan> 
 
 fn judge(plan: &Plan, graph: &Graph, diagnostics: &mut Diagnostics) {
     let context = Context::new(plan, graph);
+    let first = diagnostics.len();
     for rule in rules::RULES {
         (rule.check)(&context, diagnostics);
+    }
+    if diagnostics.len() > first {
+        let unrolled: FxHashSet<Span> =
+            plan.tasks.iter().filter(|task| task.origin.is_some()).map(|task| task.span).collect();
+        let mut unrolled: Vec<Span> = unrolled.into_iter().collect();
+        unrolled.sort_unstable_by_key(|span| (span.file, span.start));
+        // Blocks of tasks do not overlap.
+        diagnostics.unrolled_from(first, |span| {
+            let behind =
+                unrolled.partition_point(|block| (block.file, block.start) <= (span.file, span.start));
+            behind
+                .checked_sub(1)
+                .is_some_and(|at| unrolled[at].file == span.file && span.start < unrolled[at].end)
+        });
     }
 }
 

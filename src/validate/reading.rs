@@ -12,6 +12,8 @@ use crate::source::Text;
 pub(super) enum Side<'a> {
     /// A value known now.
     Value(&'a Value),
+    /// A value that this launch gives; another launch may give any of this shape.
+    Given(&'a Value, Shape),
     /// A value that a run will know.
     Shape(Shape),
     /// A member that nobody declared; another rule reports it.
@@ -32,7 +34,8 @@ pub(super) struct Undeclared {
 pub(super) fn side<'a>(context: &Context<'_>, reader: &Task, operand: &'a Operand) -> Side<'a> {
     match operand {
         Operand::Literal(value) => Side::Value(value),
-        Operand::Unknown(ty) => Side::Shape(parameter(ty)),
+        Operand::Parameter { ty, value: Some(value), .. } => Side::Given(value, parameter(ty)),
+        Operand::Parameter { ty, value: None, .. } => Side::Shape(parameter(ty)),
         Operand::Field(task, path) => match context.plan[*task].holes {
             true => Side::Shape(Shape::Anything),
             false => walk(&context.received(reader, *task), path),
@@ -45,12 +48,30 @@ pub(super) fn side<'a>(context: &Context<'_>, reader: &Task, operand: &'a Operan
             Side::Shape(Shape::Texts(Status::ALL.iter().map(|status| status.as_str().into()).collect()))
         }
         Operand::Answer(task, question) => Side::Shape(match labels(context, *task, question) {
-            Some(labels) => Shape::Texts(labels),
-            None => Shape::Anything,
+            Some(labels) if !context.plan[*task].holes => Shape::Texts(labels),
+            // Labels that could not be read may be any.
+            Some(_) | None => Shape::Anything,
         }),
         Operand::LastLine(_) | Operand::NodeLastLine | Operand::PreferredLabel => Side::Shape(Shape::String),
         // A machine's context and its nodes' results are open, and a missing key reads as the empty string.
         Operand::Output(_) | Operand::Context(_) => Side::Shape(Shape::Anything),
+    }
+}
+
+/// What `operand` is on an edge out of a node that puts out `output`. A missing key reads as the empty string,
+/// and what nobody declared may still be there.
+pub(super) fn on_edge<'a>(
+    context: &Context<'_>,
+    node: &Task,
+    output: impl FnOnce() -> &'a Shape,
+    operand: &'a Operand,
+) -> Side<'a> {
+    let Operand::Output(path) = operand else { return side(context, node, operand) };
+    match walk(output(), path) {
+        Side::Shape(shape) => Side::Shape(shape.or_empty_text()),
+        Side::Undeclared(_) => Side::Shape(Shape::Anything),
+        Side::Value(value) => Side::Value(value),
+        Side::Given(value, shape) => Side::Given(value, shape),
     }
 }
 
@@ -113,7 +134,7 @@ pub(super) fn task_of(operand: &Operand) -> Option<TaskId> {
         | Operand::Status(task)
         | Operand::Answer(task, _) => Some(*task),
         Operand::Literal(_)
-        | Operand::Unknown(_)
+        | Operand::Parameter { .. }
         | Operand::Item(_)
         | Operand::Outcome
         | Operand::NodeLastLine
@@ -125,5 +146,18 @@ pub(super) fn task_of(operand: &Operand) -> Option<TaskId> {
 
 /// An operand as its author would write it.
 pub(super) fn spell(context: &Context<'_>, operand: &Operand) -> String {
-    spell::operand(context.plan, operand)
+    match operand {
+        Operand::Parameter { name, .. } => name.to_string(),
+        Operand::Literal(_)
+        | Operand::Field(..)
+        | Operand::LastLine(_)
+        | Operand::Status(_)
+        | Operand::Answer(..)
+        | Operand::Item(_)
+        | Operand::Outcome
+        | Operand::NodeLastLine
+        | Operand::PreferredLabel
+        | Operand::Output(_)
+        | Operand::Context(_) => spell::operand(context.plan, operand),
+    }
 }

@@ -57,7 +57,7 @@ pub(super) fn output(task: &Task) -> Shape {
             Members { named, open: false }
         }
         Some(Emits::Record(fields)) => record(fields),
-        Some(Emits::Schema(schema)) => match of_schema(schema) {
+        Some(Emits::Schema(schema)) => match of_schema(schema, true) {
             Shape::Object(members) => members,
             Shape::Anything
             | Shape::Null
@@ -70,8 +70,12 @@ pub(super) fn output(task: &Task) -> Shape {
             | Shape::Either(_) => Members { open: true, ..Members::default() },
         },
     };
+    // What an author declares of a score is the promise; where nothing is declared, grading asks for one.
+    let scored = task.emits.is_none() || members.open;
     for (name, shape) in of_kind(&task.kind) {
-        members.named.entry(name.into()).or_insert(shape);
+        if name != "score" || scored {
+            members.named.entry(name.into()).or_insert(shape);
+        }
     }
     if let Kind::Call(call) = &task.kind {
         return match &call.child {
@@ -155,14 +159,15 @@ pub(super) fn of_type(ty: &Type) -> Shape {
         Type::Record(fields) => Shape::Object(record(fields)),
         Type::Union(texts) => Shape::Texts(texts.clone()),
         Type::Any(types) => Shape::Either(types.iter().map(of_type).collect()),
-        Type::Schema(schema) => of_schema(schema),
+        Type::Schema(schema) => of_schema(schema, false),
     }
 }
 
-/// The shape that a JSON Schema allows, as far as its plainest keywords say.
-fn of_schema(schema: &types::Schema) -> Shape {
+/// The shape that a JSON Schema allows, as far as its plainest keywords say. A result is an object whether
+/// its schema says so or not.
+fn of_schema(schema: &types::Schema, result: bool) -> Shape {
     match serde_json::from_str::<Json>(&schema.text) {
-        Ok(root) => of_json_schema(&root, &root, 0),
+        Ok(root) => SchemaReader { root: &root, left: MOST }.shape(&root, 0, result),
         // Whoever read the file has reported it.
         Err(_) => Shape::Anything,
     }
@@ -171,57 +176,90 @@ fn of_schema(schema: &types::Schema) -> Shape {
 /// References may be circular, and shapes are for the first few levels of a result.
 const DEPTH: usize = 16;
 
-fn of_json_schema(root: &Json, schema: &Json, depth: usize) -> Shape {
-    let Some(schema) = schema.as_object() else { return Shape::Anything };
-    if depth > DEPTH {
-        return Shape::Anything;
-    }
-    if let Some(target) = schema.get("$ref").and_then(Json::as_str) {
-        return match target.strip_prefix('#').and_then(|pointer| root.pointer(pointer)) {
-            Some(target) => of_json_schema(root, target, depth + 1),
-            None => Shape::Anything,
-        };
-    }
-    let text = |value: &Json| value.as_str().map(Text::from);
-    if let Some(text) = schema.get("const").and_then(text) {
-        return Shape::Texts(vec![text]);
-    }
-    if let Some(values) = schema.get("enum").and_then(Json::as_array) {
-        let texts: Option<Vec<Text>> = values.iter().map(text).collect();
-        return texts.map_or(Shape::Anything, Shape::Texts);
-    }
-    let named = |name: &str| match name {
-        "null" => Shape::Null,
-        "string" => Shape::String,
-        "integer" => Shape::Integer,
-        "number" => Shape::Number,
-        "boolean" => Shape::Boolean,
-        "array" => Shape::List(Box::new(
-            schema.get("items").map_or(Shape::Anything, |items| of_json_schema(root, items, depth + 1)),
-        )),
-        "object" => Shape::Object(members(root, schema, depth)),
-        _ => Shape::Anything,
-    };
-    match schema.get("type") {
-        Some(Json::String(name)) => named(name),
-        Some(Json::Array(names)) => Shape::Either(names.iter().filter_map(Json::as_str).map(named).collect()),
-        // A result is an object whether its schema says so or not.
-        None if depth == 0 => Shape::Object(members(root, schema, depth)),
-        _ => Shape::Anything,
-    }
+/// The most schemas that are looked at of one file, references followed.
+const MOST: usize = 10_000;
+
+/// Keywords besides `properties` that may allow further members.
+const OPENS: [&str; 8] =
+    ["patternProperties", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "$dynamicRef", "$ref"];
+
+struct SchemaReader<'a> {
+    root: &'a Json,
+    left: usize,
 }
 
-fn members(root: &Json, schema: &serde_json::Map<String, Json>, depth: usize) -> Members {
-    let properties = schema.get("properties").and_then(Json::as_object);
-    let named = properties
-        .into_iter()
-        .flatten()
-        .map(|(name, schema)| (Text::from(name.as_str()), of_json_schema(root, schema, depth + 1)))
-        .collect();
-    let others = ["patternProperties", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "$dynamicRef"];
-    let more = schema.get("additionalProperties").is_some_and(|more| more != &Json::Bool(false));
-    let open = properties.is_none() || more || others.iter().any(|keyword| schema.contains_key(*keyword));
-    Members { named, open }
+impl<'a> SchemaReader<'a> {
+    fn shape(&mut self, schema: &Json, depth: usize, result: bool) -> Shape {
+        let Some(schema) = schema.as_object() else { return Shape::Anything };
+        if depth > DEPTH || self.left == 0 {
+            return Shape::Anything;
+        }
+        self.left -= 1;
+        if let Some(target) = schema.get("$ref").and_then(Json::as_str) {
+            let root: &'a Json = self.root;
+            let target = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+            let Some(target) = target else { return Shape::Anything };
+            let shape = self.shape(target, depth + 1, result);
+            // What stands beside it may name further members.
+            let beside = ["properties", "unevaluatedProperties", "additionalProperties"];
+            let more = OPENS.iter().filter(|keyword| **keyword != "$ref").chain(&beside);
+            return match shape {
+                Shape::Object(members) if more.into_iter().any(|keyword| schema.contains_key(*keyword)) => {
+                    Shape::Object(Members { open: true, ..members })
+                }
+                shape => shape,
+            };
+        }
+        let text = |value: &Json| value.as_str().map(Text::from);
+        if let Some(text) = schema.get("const").and_then(text) {
+            return Shape::Texts(vec![text]);
+        }
+        if let Some(values) = schema.get("enum").and_then(Json::as_array) {
+            let texts: Option<Vec<Text>> = values.iter().map(text).collect();
+            return texts.map_or(Shape::Anything, Shape::Texts);
+        }
+        match schema.get("type") {
+            Some(Json::String(name)) => self.named(name, schema, depth),
+            Some(Json::Array(names)) if !names.is_empty() => {
+                let names = names.iter().filter_map(Json::as_str);
+                Shape::Either(names.map(|name| self.named(name, schema, depth)).collect())
+            }
+            // Without a type it says nothing of values of other types than its keywords are about.
+            None if result => Shape::Object(self.members(schema, depth)),
+            _ => Shape::Anything,
+        }
+    }
+
+    fn named(&mut self, name: &str, schema: &serde_json::Map<String, Json>, depth: usize) -> Shape {
+        match name {
+            "null" => Shape::Null,
+            "string" => Shape::String,
+            "integer" => Shape::Integer,
+            "number" => Shape::Number,
+            "boolean" => Shape::Boolean,
+            "array" => {
+                let element = schema.get("items").map(|items| self.shape(items, depth + 1, false));
+                Shape::List(Box::new(element.unwrap_or(Shape::Anything)))
+            }
+            "object" => Shape::Object(self.members(schema, depth)),
+            _ => Shape::Anything,
+        }
+    }
+
+    fn members(&mut self, schema: &serde_json::Map<String, Json>, depth: usize) -> Members {
+        let properties = schema.get("properties").and_then(Json::as_object);
+        let named = properties
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| (Text::from(name.as_str()), self.shape(schema, depth + 1, false)))
+            .collect();
+        let allows = |keyword| schema.get(keyword).is_some_and(|more| more != &Json::Bool(false));
+        let open = properties.is_none()
+            || allows("additionalProperties")
+            || allows("unevaluatedProperties")
+            || OPENS.iter().any(|keyword| schema.contains_key(*keyword));
+        Members { named, open }
+    }
 }
 
 impl Shape {
@@ -252,6 +290,29 @@ impl Shape {
             | Self::Boolean
             | Self::Texts(_)
             | Self::List(_) => Member::Undeclared,
+        }
+    }
+
+    /// This, or the empty text.
+    pub fn or_empty_text(self) -> Self {
+        let empty = || Text::const_new("");
+        match self {
+            Self::Anything => Self::Anything,
+            Self::Texts(mut texts) => {
+                texts.push(empty());
+                Self::Texts(texts)
+            }
+            Self::Either(mut shapes) => {
+                shapes.push(Self::Texts(vec![empty()]));
+                Self::Either(shapes)
+            }
+            other @ (Self::Null
+            | Self::String
+            | Self::Integer
+            | Self::Number
+            | Self::Boolean
+            | Self::List(_)
+            | Self::Object(_)) => Self::Either(vec![other, Self::Texts(vec![empty()])]),
         }
     }
 

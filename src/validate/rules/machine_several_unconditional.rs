@@ -37,15 +37,29 @@ static SEVERAL_UNCONDITIONAL: Code = Code {
     severity: Severity::Warning,
     summary: "Several unconditional edges from one node",
     explain: "A machine runs one node at a time: of several edges that could be taken, one is, not all. Edges \
-              without condition, label, weight or `default` are chosen by the name of their target. Say which \
-              one is meant by one of these, or put the nodes one after the other.",
+              without condition, label, weight or `default` are chosen by the name of their target, and so are \
+              several marked `default`. Say which one is meant by one of these, or put the nodes one after the \
+              other.",
 };
 
 fn check(context: &Context<'_>, found: &mut Diagnostics) {
     for (_, machine) in machines(context) {
         let mut first: FxHashMap<u32, crate::source::Span> = FxHashMap::default();
+        let mut defaults: FxHashMap<u32, crate::source::Span> = FxHashMap::default();
         for edge in &machine.edges {
             let EndPoint::Node(from) = edge.from.value else { continue };
+            if edge.default
+                && let Some(node) = machine.nodes.get(from as usize)
+                && let Some(earlier) = defaults.insert(from, edge.span)
+            {
+                found.push(
+                    SEVERAL_UNCONDITIONAL
+                        .at(edge.span, format!("several `default` edges leave `{}`", node.task.name.value))
+                        .label("one is taken, not all")
+                        .related(earlier, "another one")
+                        .help("keep one `default`; give the other `if …`, `label \"…\"` or `weight N`"),
+                );
+            }
             if edge.condition.is_some() || edge.label.is_some() || edge.weighted || edge.default {
                 continue;
             }

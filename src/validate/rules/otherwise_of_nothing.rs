@@ -46,8 +46,9 @@ fn visit(context: &Context<'_>, name: &str, condition: &Condition, found: &mut D
         Condition::Not(part) => visit(context, name, part, found),
         Condition::Otherwise { task, question, labels, span } => {
             // A branch that could not be read may cover any label.
-            let certain = !context.plan.facts.incomplete && !context.plan.tasks.iter().any(|task| task.holes);
-            if labels.is_empty() && certain {
+            let certain =
+                || !context.plan.facts.incomplete && !context.plan.tasks.iter().any(|task| task.holes);
+            if labels.is_empty() && certain() {
                 let asked = format!("{}.{question}", context.name(*task));
                 found.push(
                     OTHERWISE_OF_NOTHING

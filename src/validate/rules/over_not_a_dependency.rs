@@ -2,6 +2,7 @@
 
 use super::super::context::Context;
 use super::super::rule::Rule;
+use super::when_not_upstream::across;
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::ir::{Over, TaskId};
 use crate::source::Span;
@@ -54,11 +55,16 @@ fn judge(
         return;
     }
     let (name, other) = (context.name(id), context.name(producer));
+    let stages = (context.plan[id].stage, context.plan[producer].stage);
+    let help = match stages.0 == stages.1 {
+        true => format!("add `{other}` to the `depends_on` of `{name}`"),
+        false => across(stages.0, other),
+    };
     found.push(
         NOT_A_DEPENDENCY
             .at(span, format!("`{field}` of `{name}` reads `{other}`, which it does not depend on"))
             .label("not in `depends_on`")
             .related(context.plan[producer].name.span, "declared here")
-            .help(format!("add `{other}` to the `depends_on` of `{name}`")),
+            .help(help),
     );
 }

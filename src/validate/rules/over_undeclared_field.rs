@@ -65,6 +65,26 @@ fn judge(
     let what =
         if other.emits.is_some() { "its fields are declared here" } else { "declared without `emits`" };
     let near = suggest::did_you_mean(field, received.names());
+    if other.over.is_some() && !context.aligned(task, other) {
+        let own = context.output(producer).member(field) != Member::Undeclared;
+        let message = match own {
+            true => format!("`{name}` fans out, and `{field}` is a field of its instances"),
+            false => format!("`{name}` fans out, and has no `{field}`"),
+        };
+        found.push(
+            UNDECLARED_FIELD
+                .at(span, message)
+                .label("cannot be read")
+                .related(other.over.as_ref().map_or(other.name.span, |over| over.span), "fans out here")
+                .help(near.unwrap_or_else(|| {
+                    format!(
+                        "a task that fans out hands on `{name}.passed`, `{name}.failed`, `{name}.not_taken` and \
+                         `{name}.instances`"
+                    )
+                })),
+        );
+        return;
+    }
     let add = match &other.emits {
         Some(_) => format!("add `{field}` to the `emits` of `{name}`"),
         None => format!("give `{name}` `emits = {{ {field}: [string] }}`"),

@@ -87,7 +87,7 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
             if let Some(branch) = branches.first() {
                 branch.reads(&mut |operand, span| {
                     if diagnostic.related.is_empty()
-                        && matches!(operand, Operand::Answer(read, _) if *read == task)
+                        && matches!(operand, Operand::Answer(read, asked) if *read == task && *asked == question)
                     {
                         diagnostic
                             .related

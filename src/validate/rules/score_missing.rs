@@ -54,9 +54,16 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
                     continue;
                 }
                 let (place, _) = declared(task);
+                let name = &task.name.value;
+                let message = match context.output(id).member("score") {
+                    Member::Undeclared => format!("`{name}` is graded by a `score` that it does not declare"),
+                    Member::Is(_) | Member::Unknown => {
+                        format!("`{name}` is graded by a `score` that is no number")
+                    }
+                };
                 found.push(
                     NOT_NUMERIC
-                        .at(place, format!("`{}` is graded by a `score` that is no number", task.name.value))
+                        .at(place, message)
                         .label("promises no numeric `score`")
                         .related(threshold.span, "the score is held against this bound")
                         .help("declare it, as in `emits = { score: number }`, or drop `threshold`"),

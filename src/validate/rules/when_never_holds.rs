@@ -1,12 +1,16 @@
 //! `plan::when::never_holds`: a comparison with a value that the declared type cannot have.
 
+use std::cell::OnceCell;
+
 use super::super::context::Context;
+use super::super::machines::machines;
 use super::super::reading::{self, Side};
 use super::super::rule::Rule;
-use super::super::shape::Shape;
+use super::super::shape::{self, Shape};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, suggest};
 use crate::ir::condition::{Comparison, Operand};
-use crate::ir::{Condition, Task, Value, spell};
+use crate::ir::kind::EndPoint;
+use crate::ir::{Condition, Value, spell};
 use crate::source::Span;
 
 /// Finds impossible comparisons.
@@ -28,7 +32,8 @@ static NEVER_HOLDS: Code = Code {
     severity: Severity::Error,
     summary: "A comparison with a value that the declared type cannot have",
     explain: "The field, answer or status that is compared has a declared type, and the value is not of it: \
-              the comparison comes out the same in every run. Most likely a literal is misspelled, or a \
+              the comparison comes out the same in every run. The same holds for a parameter, and on the edges \
+              of a machine for `outcome` and for what the node declares. Most likely a literal is misspelled, or a \
               number is quoted. Only numbers with numbers and strings with strings are ordered by `<` and \
               its kin.",
 };
@@ -36,19 +41,47 @@ static NEVER_HOLDS: Code = Code {
 fn check(context: &Context<'_>, found: &mut Diagnostics) {
     for (_, task) in context.tasks() {
         if let Some(when) = &task.when {
-            judge(context, task, &when.value, found);
+            judge(context, &|operand| reading::side(context, task, operand), &when.value, found);
+        }
+    }
+    for (_, machine) in machines(context) {
+        let outputs: Vec<OnceCell<Shape>> = machine.nodes.iter().map(|_| OnceCell::new()).collect();
+        for edge in &machine.edges {
+            let (EndPoint::Node(from), Some(condition)) = (edge.from.value, &edge.condition) else {
+                continue;
+            };
+            let (Some(node), Some(output)) = (machine.nodes.get(from as usize), outputs.get(from as usize))
+            else {
+                continue;
+            };
+            if node.task.holes {
+                continue;
+            }
+            let output = || output.get_or_init(|| shape::output(&node.task));
+            judge(
+                context,
+                &|operand| reading::on_edge(context, &node.task, output, operand),
+                condition,
+                found,
+            );
         }
     }
 }
 
-fn judge(context: &Context<'_>, task: &Task, condition: &Condition, found: &mut Diagnostics) {
+/// Judges a condition, where `side` says what an operand is.
+fn judge<'a>(
+    context: &Context<'_>,
+    side: &dyn Fn(&'a Operand) -> Side<'a>,
+    condition: &'a Condition,
+    found: &mut Diagnostics,
+) {
     match condition {
         Condition::And(parts) | Condition::Or(parts) => {
-            parts.iter().for_each(|part| judge(context, task, part, found));
+            parts.iter().for_each(|part| judge(context, side, part, found));
         }
-        Condition::Not(part) => judge(context, task, part, found),
+        Condition::Not(part) => judge(context, side, part, found),
         Condition::Holds { operand, span } => {
-            if let Side::Shape(shape) = reading::side(context, task, operand)
+            if let Side::Shape(shape) = side(operand)
                 && !shape.may_be_boolean()
             {
                 found.push(not_a_condition(context, operand, &shape, *span));
@@ -57,7 +90,14 @@ fn judge(context: &Context<'_>, task: &Task, condition: &Condition, found: &mut 
         // Its labels come from the question itself.
         Condition::Otherwise { .. } => {}
         Condition::Compare { left, operator, right, span } => {
-            let sides = (reading::side(context, task, left), reading::side(context, task, right));
+            // A launch's value against a run's is judged as it is, against the plan's by its type.
+            let sides = match (side(left), side(right)) {
+                (Side::Given(_, shape), value @ Side::Value(_)) => (Side::Shape(shape), value),
+                (value @ Side::Value(_), Side::Given(_, shape)) => (value, Side::Shape(shape)),
+                (Side::Given(value, _), other) => (Side::Value(value), other),
+                (other, Side::Given(value, _)) => (other, Side::Value(value)),
+                sides => sides,
+            };
             found_in(context, (left, *operator, right), sides, *span)
                 .into_iter()
                 .for_each(|finding| found.push(finding));
@@ -78,8 +118,9 @@ fn found_in(
     );
     match sides {
         (Side::Undeclared(_), _) | (_, Side::Undeclared(_)) => None,
-        // Two values known now come from a parameter, which another launch gives another value.
-        (Side::Value(_), Side::Value(_)) => None,
+        // Of two values that are known, a launch gives one, and another launch another one.
+        (Side::Value(_) | Side::Given(..), Side::Value(_) | Side::Given(..)) => None,
+        (Side::Given(..), Side::Shape(_)) | (Side::Shape(_), Side::Given(..)) => None,
         (Side::Shape(shape), Side::Value(Value::List(values))) if membership => {
             let odd: Vec<&Value> = values.iter().filter(|value| !shape.may_equal(value)).collect();
             (!odd.is_empty()).then(|| impossible(context, left, &shape, &odd, span))

@@ -4,6 +4,7 @@ use super::super::context::Context;
 use super::super::reading;
 use super::super::rule::Rule;
 use crate::diag::{Code, Diagnostics, Severity};
+use crate::ir::Stage;
 
 /// Finds conditions that read tasks which the reader does not depend on.
 pub static RULE: Rule = Rule {
@@ -28,6 +29,16 @@ static NOT_UPSTREAM: Code = Code {
               then. List the task in `depends_on`.",
 };
 
+/// What to do where a condition, or a fan-out, reads the other stage.
+pub(super) fn across(reader: Stage, read: &str) -> String {
+    match reader {
+        Stage::Epilogue => {
+            format!("read it in the task itself: the input `outcome` has the result of `{read}`")
+        }
+        Stage::Main => format!("a main task cannot wait for `{read}`, which runs in the epilogue"),
+    }
+}
+
 fn check(context: &Context<'_>, found: &mut Diagnostics) {
     let mut reads = Vec::new();
     for (id, task) in context.tasks() {
@@ -51,8 +62,12 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
             false => format!("`{name}` reads `{other}`, which it does not depend on"),
         };
         let diagnostic = NOT_UPSTREAM.at(span, message).label("may not have a result by then");
+        let stages = (context.plan[id].stage, context.plan[read].stage);
         found.push(match itself {
             true => diagnostic.help("read a task that it depends on"),
+            false if stages.0 != stages.1 => diagnostic
+                .related(context.plan[read].name.span, "declared here")
+                .help(across(stages.0, other)),
             false => diagnostic
                 .related(context.plan[read].name.span, "declared here")
                 .help(format!("add `{other}` to the `depends_on` of `{name}`")),

@@ -5,7 +5,8 @@ use super::super::reading::{self, Side};
 use super::super::rule::Rule;
 use crate::diag::{Code, Diagnostics, Severity, suggest};
 use crate::ir::condition::Operand;
-use crate::ir::{Kind, Task, TaskId};
+use crate::ir::{Condition, Kind, Task, TaskId, Value};
+use crate::source::Span;
 
 /// Finds fields in conditions that are not in `emits`.
 pub static RULE: Rule = Rule {
@@ -43,17 +44,29 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
             found.push(match operand {
                 Operand::Field(read, _) if undeclared.outermost => {
                     let other = &context.plan[*read];
-                    let message = format!("`{}` declares no field `{member}`", other.name.value);
+                    let message = match &other.kind {
+                        Kind::Route(_) => format!("`{}` asks no question `{member}`", other.name.value),
+                        Kind::Command(_)
+                        | Kind::Evaluate(_)
+                        | Kind::Agent(_)
+                        | Kind::Gate(_)
+                        | Kind::TopK(_)
+                        | Kind::Report(_)
+                        | Kind::Call(_)
+                        | Kind::Machine(_) => format!("`{}` declares no field `{member}`", other.name.value),
+                    };
+                    let (place, what) = declared(other);
+                    let ty = wanted(&when.value, span).unwrap_or("string");
                     UNDECLARED_FIELD
                         .at(span, message)
                         .label("cannot be read")
-                        .related(place(other), declared(other))
-                        .maybe_help(help.or_else(|| advice(context, task, *read, member)))
+                        .related(place, what)
+                        .maybe_help(help.or_else(|| advice(context, task, *read, member, ty)))
                 }
                 Operand::Field(..)
                 | Operand::Item(_)
                 | Operand::Literal(_)
-                | Operand::Unknown(_)
+                | Operand::Parameter { .. }
                 | Operand::LastLine(_)
                 | Operand::Status(_)
                 | Operand::Answer(..)
@@ -71,15 +84,46 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
     }
 }
 
-fn place(task: &Task) -> crate::source::Span {
-    task.emits.as_ref().map_or(task.name.span, |emits| emits.span)
+/// Where a task says what it puts out, and how.
+fn declared(task: &Task) -> (Span, &'static str) {
+    match (&task.emits, &task.kind) {
+        (Some(emits), _) => (emits.span, "its fields are declared here"),
+        (None, Kind::Command(_) | Kind::Evaluate(_) | Kind::Agent(_)) => {
+            (task.name.span, "declared without `emits`")
+        }
+        (None, Kind::Route(_)) => (task.name.span, "its answers are read by the names of its questions"),
+        (None, Kind::Gate(_)) => (task.name.span, "puts out `answer`, `by` and `at`"),
+        (None, Kind::TopK(_)) => (task.name.span, "puts out `kept` and `left_out`"),
+        (None, Kind::Machine(_)) => (task.name.span, "puts out `trace`, `context`, `gates` and `last`"),
+        (None, Kind::Report(_)) => (task.name.span, "a report puts out nothing"),
+        (None, Kind::Call(_)) => (task.name.span, "puts out the `result` of the plan that it runs"),
+    }
 }
 
-fn declared(task: &Task) -> &'static str {
-    if task.emits.is_some() { "its fields are declared here" } else { "declared without `emits`" }
+/// The type that a comparison, which stands at `span`, takes its undeclared side for.
+fn wanted(condition: &Condition, span: Span) -> Option<&'static str> {
+    match condition {
+        Condition::And(parts) | Condition::Or(parts) => parts.iter().find_map(|part| wanted(part, span)),
+        Condition::Not(part) => wanted(part, span),
+        Condition::Holds { span: here, .. } => (*here == span).then_some("boolean"),
+        Condition::Compare { left, right, span: here, .. } if *here == span => {
+            let value = left.value().or_else(|| right.value())?;
+            let value = match value {
+                Value::List(values) => values.first()?,
+                other => other,
+            };
+            match value {
+                Value::Integer(_) | Value::Number(..) => Some("number"),
+                Value::Boolean(_) => Some("boolean"),
+                Value::String(_) => Some("string"),
+                Value::Duration(_) | Value::List(_) | Value::Map(_) => None,
+            }
+        }
+        Condition::Compare { .. } | Condition::Otherwise { .. } => None,
+    }
 }
 
-fn advice(context: &Context<'_>, reader: &Task, read: TaskId, member: &str) -> Option<String> {
+fn advice(context: &Context<'_>, reader: &Task, read: TaskId, member: &str, ty: &str) -> Option<String> {
     let other = &context.plan[read];
     let name = &other.name.value;
     if other.over.is_some() && !context.aligned(reader, other) {
@@ -90,9 +134,17 @@ fn advice(context: &Context<'_>, reader: &Task, read: TaskId, member: &str) -> O
     match &other.kind {
         Kind::Command(_) | Kind::Evaluate(_) | Kind::Agent(_) => Some(match other.emits {
             Some(_) => format!("add `{member}` to the `emits` of `{name}`"),
-            None => format!("declare it: give `{name}` `emits = {{ {member}: string }}`"),
+            None => format!("declare it: give `{name}` `emits = {{ {member}: {ty} }}`"),
         }),
         Kind::Call(_) => Some("a `call` puts out the `result` of the plan that it runs".into()),
-        Kind::Route(_) | Kind::Gate(_) | Kind::TopK(_) | Kind::Report(_) | Kind::Machine(_) => None,
+        Kind::Route(route) => {
+            let questions: Vec<&str> =
+                route.questions.iter().map(|question| question.name.value.as_str()).collect();
+            let all: Vec<String> = questions.iter().map(|question| format!("`{name}.{question}`")).collect();
+            let near = suggest::nearest(member, questions).map(|near| format!("did you mean `{near}`?"));
+            near.or_else(|| (!all.is_empty()).then(|| format!("read {}", all.join(" or "))))
+        }
+        Kind::Gate(_) => Some(format!("read its answer, `{name}.answer`")),
+        Kind::TopK(_) | Kind::Report(_) | Kind::Machine(_) => None,
     }
 }
