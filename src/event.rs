@@ -864,6 +864,11 @@ pub struct GateAnswered {
     pub result: Option<Raw>,
 }
 
+impl GateAnswered {
+    /// Who answers where nobody has in time.
+    pub const TIMEOUT: &str = "timeout";
+}
+
 /// `warning`: something to know that changes no status.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {

@@ -10,9 +10,6 @@ use crate::history::{Mismatch, Question};
 use crate::ir::{Kind, Millis};
 use crate::source::Text;
 
-/// Who answers when nobody has in time.
-pub const TIMEOUT: &str = "timeout";
-
 impl Scheduler {
     /// The open questions and whose they are, in the order in which tasks are considered.
     pub fn questions(&self) -> impl Iterator<Item = (Text, &Question)> {
@@ -57,7 +54,7 @@ impl Scheduler {
         let Kind::Gate(gate) = &self.task(unit).kind else { return None };
         let answer = gate.default.as_ref()?.value.clone();
         let question = self.row(unit).asked.as_ref()?.number;
-        let by = Text::const_new(TIMEOUT);
+        let by = Text::const_new(GateAnswered::TIMEOUT);
         Some(GateAnswered { task: self.name(unit), question, answer, by, result: None }.into())
     }
 
