@@ -80,7 +80,7 @@ fn reads(plan: &Plan) -> Vec<Reads> {
                 Operand::Status(of) => all[of.index()].status = true,
                 Operand::Item(path) => items.entry(path.clone()).or_default().extend(with.iter().cloned()),
                 Operand::Literal(_)
-                | Operand::Unknown(_)
+                | Operand::Parameter { .. }
                 | Operand::Answer(..)
                 | Operand::Outcome
                 | Operand::NodeLastLine

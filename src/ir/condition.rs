@@ -177,15 +177,10 @@ impl Condition {
         match self {
             Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.compared(each)),
             Self::Not(part) => part.compared(each),
-            Self::Compare { left, right, .. } => match (left, right) {
-                (operand, Operand::Literal(value)) | (Operand::Literal(value), operand) => {
-                    each(operand, std::slice::from_ref(value));
-                }
-                (left, right) => {
-                    each(left, &[]);
-                    each(right, &[]);
-                }
-            },
+            Self::Compare { left, right, .. } => {
+                each(left, right.value().map_or(&[], std::slice::from_ref));
+                each(right, left.value().map_or(&[], std::slice::from_ref));
+            }
             Self::Holds { operand, .. } => each(operand, &[]),
             Self::Otherwise { task, question, labels, .. } => {
                 let labels: Vec<_> = labels.iter().cloned().map(super::Value::String).collect();
