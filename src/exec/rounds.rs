@@ -47,11 +47,21 @@ pub(super) fn sends_back(s: &Scheduler, reviewer: TaskId, status: Status) -> boo
         | Status::Blocked
         | Status::Truncated => false,
     };
-    failed && row(s, reviewer).review_round() < max_rounds(s, reviewer) && !is_cut_short(s, reviewer) && {
-        let target = |id| Unit::whole(s.plan.graph().position(id));
-        let barred = |id| readiness::barred(s, target(id)).is_some();
-        !s.plan[reviewer].revise.iter().any(|target| barred(target.value))
+    failed
+        && row(s, reviewer).review_round() < max_rounds(s, reviewer)
+        && !is_cut_short(s, reviewer)
+        && !is_barred(s, reviewer)
+}
+
+/// Whether nothing that `reviewer` sends back could run any more. In the main graph that is a halt.
+fn is_barred(s: &Scheduler, reviewer: TaskId) -> bool {
+    if s.plan[reviewer].stage == Stage::Main {
+        return false;
     }
+    s.plan[reviewer].revise.iter().any(|target| {
+        let ceiling = || !s.plan[target.value].always.value && s.limits.forbids(&s.used(), None).is_some();
+        readiness::barred(s, Unit::whole(s.plan.graph().position(target.value))).is_some() || ceiling()
+    })
 }
 
 /// Whether no further round of `reviewer` begins, whatever it says: the main graph has halted, or a signal
@@ -67,8 +77,10 @@ pub(super) fn is_cut_short(s: &Scheduler, reviewer: TaskId) -> bool {
 pub(super) fn due(s: &Scheduler) -> Option<Body> {
     let interrupted = s.history.interrupted.is_some();
     let reviewer = s.sent_back().find(|_| !interrupted)?;
+    let body = s.plan[reviewer].revise.iter().map(|target| target.value).chain([reviewer]);
+    let most = body.filter_map(|id| s.plan[id].max_usd.map(|most| most.value)).max();
     if s.plan[reviewer].stage == Stage::Main
-        && let Some(ceiling) = s.limits.forbids(&s.used(), None)
+        && let Some(ceiling) = s.limits.forbids(&s.used(), most)
     {
         return Some(verdict::halted_by(ceiling).into());
     }
