@@ -908,7 +908,7 @@ pub struct StopRequested {
 /// `interrupted`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Interrupted {
-    /// `INT`, `TERM`, or what could not be written.
+    /// `INT`, `TERM`, `HUP`, or what could not be written.
     #[schemars(with = "String")]
     pub by: Text,
 }

@@ -3,6 +3,8 @@
 //! The scheduler decides on these rows, and every report, status and resume shows them, so that no two
 //! can disagree (EXECUTION §1). Unaware of what should happen next, and of files and clocks.
 
+mod outcome;
+
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -15,6 +17,8 @@ use crate::event::{
 };
 use crate::ir::{Millis, Usd, dump};
 use crate::source::Text;
+
+pub use outcome::Stakes;
 
 /// The state of a run, as its log tells it. Whether somebody still runs it, only its lock tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -698,6 +702,8 @@ impl History {
             Body::Warning(body) => self.warnings.push(body.clone()),
             Body::Halted(body) => {
                 self.halted.get_or_insert_with(|| body.clone());
+                // One that comes while an interrupted sitting cleans up is a stop, which ends the run.
+                self.interrupted = None;
             }
             Body::StopRequested(_) => self.stop_requested = true,
             Body::Interrupted(body) => {

@@ -65,7 +65,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
 ];
 
 /// What decides: no clock, no I/O, no randomness.
-const PURE: &[&str] = &["exec/", "ir/", "event.rs", "history.rs"];
+const PURE: &[&str] = &["exec/", "ir/", "event.rs", "history.rs", "history/"];
 
 /// What drives, or only names what does.
 const NOT_PURE: &[&str] = &["exec/driver.rs", "exec/attempt/", "exec/ports.rs"];

@@ -43,8 +43,9 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     let runs = state.runs()?;
     let going = runs.len().saturating_sub(arguments.keep);
     let mut removed = 0;
+    let latest = state.latest().filter(|_| arguments.keep > 0);
     for run in &runs[..going] {
-        if !may_go(run, arguments) {
+        if latest.as_ref() == Some(run) || !may_go(run, arguments) {
             continue;
         }
         if !arguments.dry_run {
@@ -62,6 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     }
     if !arguments.dry_run {
         prune::remove_remains(&state, SystemTime::now() - REMAINS)?;
+        state.mend_latest()?;
     }
     let left = runs.len() - if arguments.dry_run { 0 } else { removed };
     print(format!("{} left\n", text::count(left, "run")))?;

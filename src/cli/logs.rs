@@ -13,7 +13,7 @@ use crate::history::{Row, State, split_name};
 use crate::ir::dump::TaskDocument;
 use crate::store::lock;
 use crate::store::mask::Mask;
-use crate::store::{LATEST, RunDir, StateDir};
+use crate::store::{LATEST, RunDir, StateDir, regular};
 
 /// How often a live stream is looked at.
 const EVERY: Duration = Duration::from_millis(100);
@@ -127,8 +127,8 @@ fn choose(attempts: &[(&str, u32)], arguments: &Arguments) -> Result<Vec<u32>, F
 
 /// Copies both streams of an attempt. A reader that has gone away has read enough.
 fn show(run: &RunDir, attempt: u32, mask: &Mask) -> io::Result<()> {
-    let copy = |path, to: &mut dyn Write| -> io::Result<()> {
-        let mut from = match File::open(path) {
+    let copy = |path: &Utf8Path, to: &mut dyn Write| -> io::Result<()> {
+        let mut from = match regular::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened?,
         };
@@ -138,8 +138,8 @@ fn show(run: &RunDir, attempt: u32, mask: &Mask) -> io::Result<()> {
             Ok(()) | Err(_) => Ok(()),
         }
     };
-    copy(run.stdout(attempt), &mut io::stdout().lock())?;
-    copy(run.stderr(attempt), &mut io::stderr().lock())
+    copy(&run.stdout(attempt), &mut io::stdout().lock())?;
+    copy(&run.stderr(attempt), &mut io::stderr().lock())
 }
 
 /// The streams of an attempt, shown while they grow.
@@ -169,7 +169,7 @@ impl Growing {
 impl Stream {
     fn show(&mut self, path: &Utf8Path, mask: &Mask, end: bool, to: &mut impl Write) -> io::Result<()> {
         if self.file.is_none() {
-            self.file = File::open(path).ok();
+            self.file = regular::open(path).ok();
         }
         let Some(file) = &mut self.file else { return Ok(()) };
         file.read_to_end(&mut self.held)?;

@@ -48,7 +48,8 @@ use clap::{CommandFactory, Parser, Subcommand};
         plan test words                    the cases of a pack\n  \
         plan reference command             what a plan may say\n\n\
         Exit codes: 0 valid, or nothing wrong; 1 it could not be done; 2 wrong usage; 3 the verdict is\n\
-        invalid; 4 the run waits for an answer; 130 and 143 interrupted, and can be resumed.",
+        invalid; 4 the run waits for an answer; 129, 130 and 143 interrupted, and\n\
+        can be resumed.",
     disable_help_subcommand = true,
     max_term_width = 100
 )]

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 
-use super::state::{Opened, StateArguments, shown};
+use super::state::{Opened, StateArguments, history_of, shown};
 use super::terminal::{self, Terminal};
 use super::wiring::{Control, Readers, RunFiles, RunLog, Shown, lock, tail};
 use super::{Answer, Exit, Failure, calls, plans, print, requests, say, status, streams, values};
 use crate::clock::Real;
 use crate::compile::{Bindings, Compiled};
-use crate::event::{Ceilings, Event, FileSet, PlanAdmitted};
+use crate::event::{Ceilings, Event, FileSet, PlanAdmitted, Verdict};
 use crate::exec::admission::{self, Machine, Operator};
 use crate::exec::ports::{Ports, Source};
 use crate::exec::reuse::{Common, Past};
@@ -42,7 +42,7 @@ use crate::workspace::Direct;
     after_help = "A run is kept below `.plan` in the current directory (--state-dir moves that): its log, \
     what its tasks wrote, and the files that they declared.\n\n\
     Exit codes: 0 the verdict is valid, 1 it could not be run, 2 wrong usage, 3 the verdict is invalid, 4 it waits \
-    for an answer, 130 and 143 interrupted (it can be resumed).\n\n\
+    for an answer, 129, 130 and 143 interrupted by a hang-up, Ctrl-C or SIGTERM (it can be resumed).\n\n\
     Examples:\n  \
     plan run --plan audit.plan\n  \
     plan run --plan audit.plan --param severity=low --jobs 4 --max-time 10m\n  \
@@ -408,10 +408,7 @@ fn go_on(
         return Err(Failure::new(format!("`{}` is not gone on with: {reasons}", run.name)));
     }
     let log = read::log(&run, digest)?;
-    let mut history = History::new(&admitted.document);
-    for event in &log.events {
-        history.apply(event).map_err(|mismatch| Failure::new(mismatch.message))?;
-    }
+    let history = history_of(&run, &admitted.document, &log.events)?;
     let mut sets = resume::live_sets(&history);
     sets.extend(&about.frozen);
     let store = Store::new(run.clone(), arguments.files_limit, sets.iter().copied());
@@ -428,12 +425,19 @@ fn go_on(
     mask_cut_off(&run, &past, &admitted.mask);
     // What the operator does not say anew is as it was.
     let operator = &admitted.operator;
+    let ceilings = admission::ceilings(&admitted.plan, operator, Some(history.ceilings));
+    let closed = exec::resume::closed_by(&admitted.plan, &history, ceilings);
     let admission = PlanAdmitted {
-        ceilings: admission::ceilings(&admitted.plan, operator, Some(history.ceilings)),
+        ceilings,
         caps: if operator.caps.is_empty() { history.caps } else { operator.caps.clone() },
         keep_going: operator.keep_going || history.keep_going,
         ..admitted.admission.clone()
     };
+    if arguments.from.is_none()
+        && let Some(why) = closed
+    {
+        say(&format!("plan: `{}` stays as it ended: {why}\n", run.name));
+    }
     Ok(Sitting { run, about, lock: shared, writer, store, past, admission, reused: None })
 }
 
@@ -580,13 +584,16 @@ fn exit(outcome: &Outcome) -> Answer {
         let message = format!("the run is interrupted: cannot write `{}`: {}", failed.path, failed.cause);
         return Err(Failure::new(message));
     }
-    Ok(match (&outcome.signal, &outcome.history.ended) {
-        (Some(signal), _) => Exit::Interrupted(if signal == "INT" { 2 } else { 15 }),
-        (None, Some(end)) => match end.verdict {
-            Some(crate::event::Verdict::Valid) => Exit::Good,
-            Some(crate::event::Verdict::Invalid) => Exit::Invalid,
-            None => Exit::Waits,
-        },
+    let ended = outcome.history.ended.as_ref();
+    Ok(match (ended.map(|end| end.verdict), outcome.signal.as_deref()) {
+        (Some(Some(Verdict::Valid)), _) => Exit::Good,
+        (Some(Some(Verdict::Invalid)), _) => Exit::Invalid,
+        (_, Some(signal)) => Exit::Interrupted(match signal {
+            "HUP" => 1,
+            "INT" => 2,
+            _ => 15,
+        }),
+        (Some(None), None) => Exit::Waits,
         (None, None) => return Err(Failure::new("the run is interrupted")),
     })
 }

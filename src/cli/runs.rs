@@ -3,13 +3,13 @@
 use camino::Utf8Path;
 use serde::Serialize;
 
-use super::state::StateArguments;
-use super::{Answer, Exit, print};
+use super::state::{Opened, StateArguments};
+use super::{Answer, Exit, Failure, print};
 use crate::event::{self, Body, Event};
 use crate::report::text;
 use crate::source::Text;
 use crate::store::about::About;
-use crate::store::{Error, RunDir, lock, read};
+use crate::store::{RunDir, lock, read};
 
 /// List runs, oldest first
 #[derive(Debug, clap::Args)]
@@ -92,7 +92,8 @@ fn table(runs: &[Listed]) -> String {
     out
 }
 
-/// How `run` is doing, from the ends of its log alone.
+/// How `run` is doing: from the ends of its log alone, unless it has ended. The last line says how, and no
+/// other line vouches for it.
 pub(super) fn list(run: &RunDir) -> Listed {
     let mut listed = Listed {
         run: run.name.clone(),
@@ -103,20 +104,22 @@ pub(super) fn list(run: &RunDir) -> Listed {
         started: None,
         problem: None,
     };
-    if let Err(error) = look(run, &mut listed) {
-        listed.problem = Some(error.to_string());
+    if let Err(failure) = look(run, &mut listed) {
+        (listed.state, listed.exit, listed.verdict) = ("damaged", None, None);
+        listed.problem = Some(failure.to_string());
     }
     listed
 }
 
-fn look(run: &RunDir, listed: &mut Listed) -> Result<(), Error> {
-    let (about, _) = About::read(run)?;
-    listed.plan = about.plan;
+fn look(run: &RunDir, listed: &mut Listed) -> Result<(), Failure> {
+    let (about, digest) = About::read(run)?;
+    listed.plan.clone_from(&about.plan);
     let held = lock::is_held(run)?;
     let (first, last) = read::ends(run)?;
     listed.started = first.map(|event| event::utc(event.at));
     listed.state = match last {
         Some(Event { body: Body::RunEnded(end), .. }) => {
+            Opened::of(run, about, &digest, held)?;
             (listed.exit, listed.verdict) = (Some(end.exit), end.verdict);
             if end.verdict.is_some() { "ended" } else { "waiting" }
         }

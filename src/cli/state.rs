@@ -6,8 +6,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use super::Failure;
-use crate::event::Raw;
-use crate::history::{History, State};
+use crate::event::{Event, Raw};
+use crate::history::{History, Stakes, State};
 use crate::ir::dump;
 use crate::report::status;
 use crate::source::Text;
@@ -61,9 +61,14 @@ impl Opened {
         // In this order: who held it and let go has written the end by then.
         let held = lock::is_held(&run)?;
         let (about, digest) = About::read(&run)?;
+        Self::of(&run, about, &digest, held)
+    }
+
+    /// Reads `run`, of which `about` is known, with its digest.
+    pub(super) fn of(run: &RunDir, about: About, digest: &str, held: bool) -> Result<Self, Failure> {
         let text = run.read_plan(&about)?;
-        let log = read::log(&run, &digest)?;
-        Self::fold(run, about, &text, log, held)
+        let log = read::log(run, digest)?;
+        Self::fold(run.clone(), about, &text, log, held)
     }
 
     /// Folds what was read.
@@ -77,11 +82,7 @@ impl Opened {
         let secrets = secrets(plan);
         let unreadable = |error| Failure::new(format!("cannot use `{}`: {error}", run.plan()));
         let plan: dump::Document = serde_json::from_slice(plan).map_err(unreadable)?;
-        let mut history = History::new(&plan);
-        for event in &log.events {
-            let refused = |mismatch: crate::history::Mismatch| Failure::new(mismatch.message);
-            history.apply(event).map_err(refused)?;
-        }
+        let mut history = history_of(&run, &plan, &log.events)?;
         if history.run.is_empty() {
             history.run = run.name.clone();
         }
@@ -104,6 +105,18 @@ impl Opened {
         }
         document
     }
+}
+
+/// The fold of the log of `run`, which must not say what nothing in it bears out.
+pub(super) fn history_of(run: &RunDir, plan: &dump::Document, events: &[Event]) -> Result<History, Failure> {
+    let (mut history, stakes) = (History::new(plan), Stakes::of(plan));
+    for event in events {
+        if let Some(why) = history.contradiction(&stakes, &event.body) {
+            return Err(store::Error::Damaged { path: run.log(), line: event.seq, why }.into());
+        }
+        history.apply(event).map_err(|mismatch| Failure::new(mismatch.message))?;
+    }
+    Ok(history)
 }
 
 /// The names of the variables that some task of a compiled plan lists as secrets.

@@ -1,6 +1,5 @@
 //! `plan status [RUN]`: how a run is doing, or how it came out.
 
-use std::fs::File;
 use std::io::{Seek, SeekFrom};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -13,8 +12,8 @@ use crate::report::lines::Detail;
 use crate::report::summary::{self, Places, Style};
 use crate::report::text::{self, Tone};
 use crate::source::Text;
-use crate::store::LATEST;
 use crate::store::mask::Mask;
+use crate::store::{LATEST, regular};
 
 /// Show how a run is doing, or how it came out
 #[derive(Debug, clap::Args)]
@@ -95,7 +94,7 @@ fn tail(path: &Utf8Path, mask: &Mask) -> Tail {
     // What stands before is read too, so that a secret at the border is known for one.
     const BEFORE: u64 = 64 * 1024;
     let read = || -> std::io::Result<Tail> {
-        let mut file = File::open(path)?;
+        let mut file = regular::open(path)?;
         let length = file.metadata()?.len();
         let from = length.saturating_sub(html::MOST_TAIL as u64 + BEFORE);
         file.seek(SeekFrom::Start(from))?;

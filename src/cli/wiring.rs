@@ -351,7 +351,7 @@ pub(super) fn tail(run: &RunDir, mask: &Mask, attempt: u32) -> String {
 /// The last kilobytes of a file.
 fn read_end(path: &Utf8Path) -> std::io::Result<Vec<u8>> {
     use std::io::{Read, Seek, SeekFrom};
-    let mut file = File::open(path)?;
+    let mut file = crate::store::regular::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(4096)))?;
     let mut text = Vec::new();

@@ -40,6 +40,9 @@ const ALIVE: Millis = Millis(10_000);
 /// How often who shows the run may show how time passes.
 const TICK: Duration = Duration::from_millis(100);
 
+/// The signal of a terminal that is closed.
+const HANG_UP: &str = "HUP";
+
 /// What the operator chose for a sitting.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
@@ -764,12 +767,13 @@ impl Driver {
         Ok(())
     }
 
-    /// The first signal stops dispatch and ends attempts; the second kills.
+    /// The first signal stops dispatch and ends attempts; the second kills. A terminal that is closed may say so
+    /// more than once: that is never the second.
     fn signalled(&mut self, name: Text) -> Result<(), Trouble> {
         if self.signal.is_none() {
             self.signal = Some(name.clone());
             self.record(Interrupted { by: name })?;
-        } else {
+        } else if name != HANG_UP {
             self.kill();
         }
         Ok(())

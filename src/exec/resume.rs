@@ -8,7 +8,7 @@ use super::budget::{Limits, Used};
 use crate::diag::suggest;
 use crate::event::{BlockedReason, Ceilings, EndedBy, Exit, Grade, RunResumed, Status};
 use crate::history::{History, Row, State, instance_name, split_name};
-use crate::ir::{Join, Stage, Task, TaskId};
+use crate::ir::{Join, Kind, Stage, Task, TaskId};
 use crate::source::Text;
 use crate::validate::ValidPlan;
 
@@ -46,6 +46,9 @@ pub fn decide(plan: &ValidPlan, history: &History, request: &Request) -> Decisio
     let halt = Halt::of(plan, history, request);
     let (again, reopened) = match &request.from {
         Some(from) => match from_task(plan, history, from) {
+            Ok(id) if let Some(why) = unaffordable(plan, history, id, request.ceilings) => {
+                return Decision::Refused(vec![why]);
+            }
             Ok(id) => (Again::new(plan, history).from(id, history.halted.as_ref().map(|_| halt)), true),
             Err(wrong) => return Decision::Refused(vec![wrong]),
         },
@@ -177,10 +180,105 @@ fn is_raised(plan: &ValidPlan, history: &History, exit: Exit, now: Ceilings) -> 
         | Exit::Waiting
         | Exit::Stuck => false,
     };
-    let used =
-        Used { spent: history.spent, elapsed: history.elapsed(), steps: history.steps, ..Used::default() };
-    let reached = Limits::new(plan, now).forbids(&used, None).is_some_and(|ceiling| ceiling.exit() == exit);
+    let reached =
+        Limits::new(plan, now).forbids(&used(history), None).is_some_and(|ceiling| ceiling.exit() == exit);
     raised && !reached
+}
+
+fn used(history: &History) -> Used {
+    Used { spent: history.spent, elapsed: history.elapsed(), steps: history.steps, ..Used::default() }
+}
+
+/// Why `id` could not start again: a ceiling is used up. Asked before anything is given up for it.
+fn unaffordable(plan: &ValidPlan, history: &History, id: TaskId, now: Ceilings) -> Option<String> {
+    let downstream = plan.graph().downstream(id);
+    let again = || plan.ids().filter(|&other| other == id || downstream[other.index()]);
+    // The engine itself answers some, and what cleans up has a reserve.
+    if again().all(|id| is_free(&plan[id])) || plan[id].always.value {
+        return None;
+    }
+    let most = plan[id].max_usd.map(|most| most.value);
+    let ceiling = Limits::new(plan, now).forbids(&used(history), most)?;
+    let (name, help) = (&plan[id].name.value, higher(plan, history, ceiling.exit(), now));
+    Some(format!("`{name}` cannot run again: {ceiling} is used up: {help}"))
+}
+
+/// Whether it takes no attempt.
+fn is_free(task: &Task) -> bool {
+    match &task.kind {
+        Kind::Gate(_) | Kind::TopK(_) => true,
+        Kind::Route(route) => route.source.is_some(),
+        Kind::Command(_)
+        | Kind::Evaluate(_)
+        | Kind::Agent(_)
+        | Kind::Report(_)
+        | Kind::Call(_)
+        | Kind::Machine(_) => false,
+    }
+}
+
+/// Why a run that ended on a ceiling stays as it ended, and what would open it again. None for a run that did
+/// not, and for one that is opened.
+#[must_use]
+pub fn closed_by(plan: &ValidPlan, history: &History, now: Ceilings) -> Option<String> {
+    let exit = history.halted.as_ref()?.exit;
+    let ceiling = match exit {
+        Exit::CostCeiling | Exit::TimeCeiling | Exit::StepCeiling => exit,
+        Exit::Completed
+        | Exit::Concluded
+        | Exit::Failed
+        | Exit::Unaccepted
+        | Exit::Truncated
+        | Exit::Stopped
+        | Exit::Waiting
+        | Exit::Stuck => return None,
+    };
+    let stays = history.state() == State::Ended && !is_raised(plan, history, ceiling, now);
+    stays.then(|| higher(plan, history, ceiling, now))
+}
+
+/// Which ceiling of this kind holds, what of it is used, and what to type for a higher one.
+fn higher(plan: &ValidPlan, history: &History, exit: Exit, now: Ceilings) -> String {
+    let own = &plan.header.budget;
+    let (flag, holds, is_own, used) = match exit {
+        Exit::CostCeiling => {
+            let own = own.usd.as_ref().map(|own| own.value);
+            let holds = now.usd.map(|usd| format!("${usd}"));
+            ("--max-cost", holds, own == now.usd, format!("${} is spent", history.spent))
+        }
+        Exit::TimeCeiling => {
+            let own = own.time.as_ref().map(|own| own.value);
+            let holds = now.time_ms.map(|time| time.to_string());
+            ("--max-time", holds, own == now.time_ms, format!("{} have passed", history.elapsed()))
+        }
+        Exit::StepCeiling
+        | Exit::Completed
+        | Exit::Concluded
+        | Exit::Failed
+        | Exit::Unaccepted
+        | Exit::Truncated
+        | Exit::Stopped
+        | Exit::Waiting
+        | Exit::Stuck => {
+            let own = own.steps.as_ref().map(|own| own.value);
+            let attempts = |count| match count {
+                1 => "1 attempt".to_owned(),
+                count => format!("{count} attempts"),
+            };
+            let used =
+                format!("{} {} made", attempts(history.steps), if history.steps == 1 { "is" } else { "are" });
+            ("--max-steps", now.steps.map(attempts), own == now.steps, used)
+        }
+    };
+    let holds = holds.unwrap_or_else(|| "none".to_owned());
+    if is_own {
+        return format!(
+            "{used}, and the plan itself allows {holds}: raise its `budget`, and take over what holds with \
+             `plan run --plan FILE --reuse {}`",
+            history.run
+        );
+    }
+    format!("{used}, and {holds} may be: give a higher {flag}")
 }
 
 /// The task of `--from`, if everything before it is there.

@@ -417,6 +417,7 @@ impl Scheduler {
             Body::TimerFired(_) | Body::Warning(_) | Body::StopRequested(_) | Body::Alive(_) => {}
         }
         let spent_before = self.history.spent;
+        let interrupted = self.history.interrupted.is_some();
         self.history.apply(event)?;
         if let Some((unit, phase, then)) = step {
             *self.phase_mut(unit) = phase;
@@ -438,7 +439,12 @@ impl Scheduler {
             }
             Body::Warning(body) if self.is_noticed(body) => drop(self.notices.pop_front()),
             Body::StopRequested(_) if self.rest.is_some() => self.cleanup_since = Some(event.t),
-            Body::Halted(_) => self.end_reviews(Stage::Main, event)?,
+            Body::Halted(_) => {
+                if interrupted {
+                    self.rebuild()?; // Nothing is in flight, and what did not matter to clean-up does again.
+                }
+                self.end_reviews(Stage::Main, event)?;
+            }
             Body::Interrupted(_) => {
                 self.end_reviews(Stage::Epilogue, event)?;
                 self.only_cleanup(event.t);

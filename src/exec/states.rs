@@ -225,6 +225,7 @@ pub static RUN: &[RunRow] = {
         (Concluding, RunOn::Ended, Ended),
         (Interrupted, RunOn::Interrupted, Interrupted), // the second signal
         (Interrupted, AtRest, Interrupted),
+        (Interrupted, Halted, Draining), // `plan stop` ends it for good
         // A sitting that crashed left no event of its end, so that any phase but the last can go on.
         (Dispatching, Resumed, Dispatching),
         (Concluding, Resumed, Dispatching), // and comes to rest anew

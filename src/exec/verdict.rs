@@ -9,6 +9,7 @@ use super::budget::Ceiling;
 use super::scheduler::Scheduler;
 use super::states::Phase;
 use crate::event::{Body, Exit, Halted, RunEnded, Verdict, Warning};
+use crate::history::Stakes;
 use crate::ir::Stage;
 use crate::source::Text;
 
@@ -28,22 +29,9 @@ pub(super) fn decided(s: &Scheduler) -> bool {
 
 /// The outcome, once it is decided and the main graph at rest.
 pub(super) fn outcome(s: &Scheduler) -> Outcome {
-    let exit = s.history.halted.as_ref().map_or(Exit::Completed, |halted| halted.exit);
-    let holds = s.tally.failures == 0 && acceptance::accepted(s);
-    let verdict = match exit {
-        Exit::Completed | Exit::Concluded if holds => Verdict::Valid,
-        Exit::Completed
-        | Exit::Concluded
-        | Exit::Failed
-        | Exit::Unaccepted
-        | Exit::CostCeiling
-        | Exit::TimeCeiling
-        | Exit::StepCeiling
-        | Exit::Truncated
-        | Exit::Stopped
-        | Exit::Waiting
-        | Exit::Stuck => Verdict::Invalid,
-    };
+    let required = s.plan.tasks.iter().map(|task| task.required && task.stage == Stage::Main);
+    let gates = s.plan.gates.iter().map(|gate| gate.name.value.clone());
+    let (exit, verdict) = s.history.outcome(&Stakes { required: required.collect(), gates: gates.collect() });
     Outcome { exit, verdict }
 }
 
@@ -52,14 +40,17 @@ pub(super) fn outcome(s: &Scheduler) -> Outcome {
 /// While acceptance gates are asked nothing more is spent, so that money that is gone halts nothing then; a
 /// repair asks for it again.
 pub(super) fn halt(s: &Scheduler) -> Option<Halted> {
-    if decided(s) || s.history.interrupted.is_some() {
+    if s.history.interrupted.is_some() {
+        return stopped_while_interrupted(s);
+    }
+    if decided(s) {
         return None;
     }
     if s.gap.is_some() {
         return Some(Halted { exit: Exit::Truncated, task: None, note: s.gap.clone() });
     }
     if s.history.stop_requested {
-        return Some(Halted { exit: Exit::Stopped, task: None, note: None });
+        return Some(stopped());
     }
     let used = s.used();
     if let Some(ceiling) = s.limits.overrun(&used).filter(|_| !acceptance::settled(s)) {
@@ -81,6 +72,24 @@ pub(super) fn halt(s: &Scheduler) -> Option<Halted> {
     let task = &s.plan[s.tally.completion?];
     let reason = said_reason(s, s.tally.completion?);
     Some(Halted { exit: Exit::Concluded, task: Some(task.name.value.clone()), note: reason })
+}
+
+fn stopped() -> Halted {
+    Halted { exit: Exit::Stopped, task: None, note: Some("stopped by `plan stop`".into()) }
+}
+
+/// A stop that comes while an interrupted run cleans up ends the run for good, once nothing is in flight. What
+/// was decided before stays so.
+fn stopped_while_interrupted(s: &Scheduler) -> Option<Halted> {
+    let in_flight = s.in_flight() > 0 || s.unverified().next().is_some();
+    if !s.history.stop_requested || in_flight {
+        return None;
+    }
+    if s.history.halted.is_none() && decided(s) {
+        let note = Some("stopped by `plan stop` when its outcome was decided".into());
+        return Some(Halted { exit: Exit::Completed, task: None, note });
+    }
+    Some(stopped())
 }
 
 /// The `reason` beside `complete: true`.

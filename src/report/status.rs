@@ -143,11 +143,14 @@ pub fn document(history: &History, held: bool, show: &dyn Fn(&Raw) -> Raw) -> Do
     }
 }
 
-/// The state of a run: one that nobody works on, and that has not ended, was interrupted.
+/// The state of a run: one that nobody works on, and that has not ended, was interrupted; and one on which
+/// somebody works is running, whatever has been asked of it.
 #[must_use]
 pub fn state(history: &History, held: bool) -> State {
     match history.state() {
         State::Running if !held => State::Interrupted,
+        // It cleans up, and has not let go.
+        State::Interrupted if held => State::Running,
         state @ (State::Running | State::Waiting | State::Interrupted | State::Ended) => state,
     }
 }

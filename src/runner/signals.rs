@@ -1,11 +1,11 @@
-//! Signals to the executor, as notices: `INT` and `TERM`.
+//! Signals to the executor, as notices: `INT`, `TERM` and `HUP`.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use crate::exec::ports::{Notice, Post, Source};
 
-/// Listens for `INT` and `TERM` for as long as it lives.
+/// Listens for `INT`, `TERM` and `HUP` for as long as it lives.
 #[derive(Debug, Default)]
 pub struct Signals {
     listeners: Vec<JoinHandle<()>>,
@@ -13,7 +13,11 @@ pub struct Signals {
 
 impl Source for Signals {
     fn connect(&mut self, post: Post) {
-        for (kind, name) in [(SignalKind::interrupt(), "INT"), (SignalKind::terminate(), "TERM")] {
+        let hangup = (SignalKind::hangup(), "HUP");
+        // Who starts us so that a hang-up is ignored wants us to outlive the terminal.
+        let hangup = Some(hangup).filter(|(kind, _)| !is_ignored(*kind));
+        let kinds = [(SignalKind::interrupt(), "INT"), (SignalKind::terminate(), "TERM")];
+        for (kind, name) in kinds.into_iter().chain(hangup) {
             // Without a listener the signal ends us at once, which a resume can cope with.
             let Ok(mut stream) = signal(kind) else { continue };
             let post = post.clone();
@@ -30,4 +34,12 @@ impl Drop for Signals {
     fn drop(&mut self) {
         self.listeners.iter().for_each(JoinHandle::abort);
     }
+}
+
+/// Whether we were started with `kind` ignored, as `nohup` does it. Where the system does not tell, it is not.
+fn is_ignored(kind: SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    mask >> (kind.as_raw_value() - 1) & 1 == 1
 }

@@ -2,12 +2,10 @@
 //!
 //! The log's first line carries its digest, so that an edited one shows. Unaware of what the values mean.
 
-use std::fs;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Error, RunDir};
+use super::{Error, RunDir, regular};
 use crate::event::{Ceilings, FileSet};
 use crate::source::Text;
 
@@ -64,7 +62,7 @@ impl About {
     /// If it cannot be read, or is of a version that this program does not know.
     pub fn read(run: &RunDir) -> Result<(Self, Text), Error> {
         let path = run.about();
-        let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+        let bytes = regular::read(&path).map_err(Error::io("read", &path))?;
         let about: Self = match serde_json::from_slice(&bytes) {
             Ok(about) => about,
             Err(error) => return Err(Error::Unreadable { path, why: error.to_string() }),

@@ -285,7 +285,8 @@ impl Store {
     /// If its manifest is missing or is not what its name says.
     pub fn entries(&self, set: &FileSet) -> Result<Vec<Entry>, String> {
         let path = self.manifest(&set.manifest);
-        let text = fs::read(&path).map_err(|error| format!("`{path}` cannot be read: {error}"))?;
+        let text =
+            super::regular::read(&path).map_err(|error| format!("`{path}` cannot be read: {error}"))?;
         if blake3::hash(&text).to_hex().as_str() != set.manifest {
             return Err(format!("`{path}` is not what was captured"));
         }
@@ -300,7 +301,8 @@ impl Store {
     /// If it is missing.
     pub(super) fn open(&self, entry: &Entry) -> Result<File, String> {
         let path = self.content(&entry.digest);
-        File::open(&path).map_err(|error| format!("the captured `{}` cannot be read: {error}", entry.path))
+        super::regular::open(&path)
+            .map_err(|error| format!("the captured `{}` cannot be read: {error}", entry.path))
     }
 
     /// The captured content of `path`.

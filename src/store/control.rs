@@ -3,9 +3,9 @@
 //! Who holds the lock reads them, and removes each once it is an event, so that a crash loses none.
 //! What a request means is the executor's business.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -13,12 +13,15 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use serde::{Deserialize, Serialize};
 
-use super::{Error, RunDir, ensure_directory, private_file, random};
+use super::{Error, RunDir, ensure_directory, private_file, random, regular};
 use crate::event::Raw;
 use crate::source::Text;
 
 /// How often the directory is looked at.
 const EVERY: Duration = Duration::from_millis(100);
+
+/// The most that a request may have: a result of 1 MiB, escaped, and what is around it.
+const LARGEST: u64 = 8 << 20;
 
 /// What somebody wants of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -123,7 +126,15 @@ struct Shared {
 struct State {
     /// Those that were told and are no event yet, by file name: oldest first.
     pending: BTreeMap<String, Request>,
+    /// What is no request and cannot be removed: it is told once.
+    refused: BTreeSet<String>,
     closed: bool,
+}
+
+impl State {
+    fn knows(&self, name: &str) -> bool {
+        self.pending.contains_key(name) || self.refused.contains(name)
+    }
 }
 
 impl Shared {
@@ -153,7 +164,7 @@ impl Requests {
         let work = move || {
             let mut state = shared.state();
             while !state.closed {
-                let told = read_new(&directory, &mut state.pending);
+                let told = read_new(&directory, &mut state);
                 drop(state);
                 told.into_iter().for_each(&tell);
                 let waiting = shared.changed.wait_timeout_while(shared.state(), EVERY, |state| !state.closed);
@@ -194,38 +205,44 @@ impl Drop for Requests {
     }
 }
 
-/// Reads the requests that are not in `pending` yet, oldest first.
-fn read_new(directory: &camino::Utf8Path, pending: &mut BTreeMap<String, Request>) -> Vec<Told> {
+/// Reads the requests that are not known yet, oldest first.
+fn read_new(directory: &camino::Utf8Path, state: &mut State) -> Vec<Told> {
     let Ok(entries) = directory.read_dir_utf8() else { return Vec::new() };
     let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_owned()));
-    let mut names: Vec<_> =
-        names.filter(|name| !name.starts_with('.') && !pending.contains_key(name)).collect();
+    let mut names: Vec<_> = names.filter(|name| !name.starts_with('.') && !state.knows(name)).collect();
     names.sort();
     let mut told = Vec::new();
     for name in names {
         let path = directory.join(&name);
-        let text = match fs::read(&path) {
-            Ok(text) => text,
+        let error = match read(&path) {
             // Taken back.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => {
-                told.push(Told::Unreadable(Error::io("read", &path)(error)));
-                let _ = fs::remove_file(&path);
-                continue;
-            }
+            Err(error) => Error::io("read", &path)(error),
+            Ok(text) => match serde_json::from_slice::<Request>(&text) {
+                Ok(request) => {
+                    state.pending.insert(name, request.clone());
+                    told.push(Told::Request(request));
+                    continue;
+                }
+                Err(error) => Error::Unreadable { path: path.clone(), why: error.to_string() },
+            },
         };
-        match serde_json::from_slice::<Request>(&text) {
-            Ok(request) => {
-                pending.insert(name, request.clone());
-                told.push(Told::Request(request));
-            }
-            Err(error) => {
-                let _ = fs::remove_file(&path);
-                told.push(Told::Unreadable(Error::Unreadable { path, why: error.to_string() }));
-            }
+        told.push(Told::Unreadable(error));
+        if fs::remove_file(&path).is_err() {
+            state.refused.insert(name);
         }
     }
     told
+}
+
+/// What a file holds, which may be anything: a task can reach the directory.
+fn read(path: &camino::Utf8Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    regular::open(path)?.take(LARGEST + 1).read_to_end(&mut text)?;
+    match text.len() as u64 {
+        0..=LARGEST => Ok(text),
+        _ => Err(io::Error::other("it is too large for a request")),
+    }
 }
 
 #[cfg(test)]
@@ -257,6 +274,17 @@ mod tests {
         assert!(asked.is_taken());
         fs::write(run.path.join("control/x.json"), "{}").unwrap();
         assert!(matches!(receive.recv_timeout(wait).unwrap(), Told::Unreadable(_)));
+        // A task can put anything there: it keeps nobody waiting, and is told once.
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let pipe = run.path.join("control/pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, pipe.as_std_path(), mode).unwrap();
+        assert!(matches!(receive.recv_timeout(wait).unwrap(), Told::Unreadable(_)));
+        fs::create_dir(run.path.join("control/directory")).unwrap();
+        assert!(matches!(receive.recv_timeout(wait).unwrap(), Told::Unreadable(_)));
+        let asked = ask(&run, &Request::Stop { by: None }).unwrap();
+        assert!(matches!(receive.recv_timeout(wait).unwrap(), Told::Request(Request::Stop { by: None })));
+        requests.pending().recorded(|request| matches!(request, Request::Stop { .. }));
+        assert!(asked.is_taken() && !pipe.exists());
         drop(requests);
         assert!(receive.try_recv().is_err());
     }

@@ -219,7 +219,7 @@ impl Frozen {
 
     fn write(&self, entry: &Entry, directory: &OwnedFd, name: &str) -> io::Result<()> {
         let mut content = Vec::new();
-        File::open(self.store.join(entry.digest.as_str()))?.read_to_end(&mut content)?;
+        super::regular::open(&self.store.join(entry.digest.as_str()))?.read_to_end(&mut content)?;
         if blake3::hash(&content).to_hex().as_str() != entry.digest {
             return Err(io::Error::other("what was stored of it has changed"));
         }

@@ -46,7 +46,7 @@ impl Inputs {
         if known.is_some() && seen(&path) == known {
             return Ok(path);
         }
-        if known.is_some() || !fs::read(&path).is_ok_and(|there| there == json.as_bytes()) {
+        if known.is_some() || !super::regular::read(&path).is_ok_and(|there| there == json.as_bytes()) {
             self.write(&path, json)?;
         }
         if let Some(seen) = seen(&path) {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 use rustix::fs::FlockOperation;
 
-use super::{Error, RunDir};
+use super::{Error, RunDir, regular};
 
 /// A held lock, and the log that it guards, opened for appending.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Lock {
     /// If another process holds it: [`Error::Held`].
     pub fn take(run: &RunDir) -> Result<Self, Error> {
         let path = run.log();
-        let file = options().open(&path).map_err(Error::io("open", &path))?;
+        let file = regular::open_as(&mut options(), &path).map_err(Error::io("open", &path))?;
         // Who only looks whether the lock is held, holds it for an instant himself.
         for wait in [1, 5, 20, 50, 0] {
             let taken = try_lock(&file, FlockOperation::NonBlockingLockExclusive);
@@ -93,7 +93,7 @@ impl Lock {
 /// If the log cannot be opened.
 pub fn is_held(run: &RunDir) -> Result<bool, Error> {
     let path = run.log();
-    let file = File::open(&path).map_err(Error::io("open", &path))?;
+    let file = regular::open(&path).map_err(Error::io("open", &path))?;
     let free = try_lock(&file, FlockOperation::NonBlockingLockShared).map_err(Error::io("lock", &path))?;
     Ok(!free)
 }

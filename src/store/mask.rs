@@ -4,7 +4,7 @@
 //! consumers need them; whoever shows one masks it first.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 
@@ -12,7 +12,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use camino::Utf8Path;
 use serde_json::value::RawValue;
 
-use super::private_file;
+use super::{private_file, regular};
 use crate::event::{Body, Raw};
 use crate::source::Text;
 
@@ -244,7 +244,7 @@ impl Mask {
         if self.is_empty() {
             return Ok(());
         }
-        let mut from = match File::open(path) {
+        let mut from = match regular::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened?,
         };
@@ -257,7 +257,7 @@ impl Mask {
             Ok(()) | Err(_) => {}
         }
         let mut to = BufWriter::new(private_file(&beside)?);
-        let mut from = File::open(path)?;
+        let mut from = regular::open(path)?;
         self.copy(&mut from, &mut to)?;
         to.flush()?;
         fs::set_permissions(&beside, fs::Permissions::from_mode(0o600))?;

@@ -15,6 +15,7 @@ pub mod mask;
 pub mod named;
 pub mod prune;
 pub mod read;
+pub mod regular;
 pub mod reports;
 pub mod resume;
 pub mod staging;
@@ -179,7 +180,22 @@ impl StateDir {
             }
         }
         names.sort();
-        Ok(names.iter().map(|name| self.run(name)).collect())
+        let mut runs: Vec<RunDir> = names.iter().map(|name| self.run(name)).collect();
+        // A name says when, to the second: of those of one second, their logs know more.
+        for together in runs.chunk_by_mut(|one, other| second(&one.name) == second(&other.name)) {
+            if together.len() > 1 {
+                together.sort_by_cached_key(started);
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The run that `latest` points to, if it is there.
+    #[must_use]
+    pub fn latest(&self) -> Option<RunDir> {
+        let target = self.latest_path().read_link_utf8().ok()?;
+        let run = self.run(target.file_name()?);
+        run.path.is_dir().then_some(run)
     }
 
     /// The run that `wanted` means: a run's name, a unique prefix of one, or `latest`.
@@ -189,10 +205,8 @@ impl StateDir {
     pub fn resolve(&self, wanted: &str) -> Result<RunDir, Error> {
         let runs = self.runs()?;
         if wanted == LATEST {
-            let target = self.latest_path().read_link_utf8().ok();
-            let named = target.as_deref().and_then(Utf8Path::file_name);
-            let found = named.and_then(|name| runs.iter().find(|run| run.name == name));
-            return found.or(runs.last()).cloned().ok_or_else(|| Error::NoRuns { path: self.path.clone() });
+            let newest = || runs.last().cloned();
+            return self.latest().or_else(newest).ok_or_else(|| Error::NoRuns { path: self.path.clone() });
         }
         let mut fitting: Vec<RunDir> = Vec::new();
         for run in runs {
@@ -264,14 +278,23 @@ impl StateDir {
         Ok((run, about, lock))
     }
 
-    /// Makes `latest` point to the newest run, where its maker died before it could.
+    /// Makes `latest` point to the newest run, where its maker died before it could, and where its run is
+    /// gone; to nothing where no run is left.
     ///
     /// # Errors
     /// If it cannot be made.
     pub fn mend_latest(&self) -> Result<(), Error> {
+        if self.latest_path().exists() {
+            return Ok(());
+        }
         match self.runs()?.last() {
-            Some(newest) if !self.latest_path().exists() => self.point_latest(newest),
-            Some(_) | None => Ok(()),
+            Some(newest) => self.point_latest(newest),
+            None => match fs::remove_file(self.latest_path()) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    Err(Error::io("remove", &self.latest_path())(error))
+                }
+                Ok(()) | Err(_) => Ok(()),
+            },
         }
     }
 
@@ -393,7 +416,7 @@ impl RunDir {
     /// If it cannot be read, or is not the one that `run.json` names.
     pub fn read_plan(&self, about: &about::About) -> Result<Vec<u8>, Error> {
         let path = self.plan();
-        let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+        let bytes = regular::read(&path).map_err(Error::io("read", &path))?;
         if blake3::hash(&bytes).to_hex().as_str() != about.plan_json {
             return Err(Error::Unreadable { path, why: "it is not what the run was made with".to_owned() });
         }
@@ -414,6 +437,21 @@ fn write_whole(
     let lock = lock::Lock::create(&making.join("events.jsonl"), name)?;
     sync_directory(making)?;
     Ok(lock)
+}
+
+/// The part of a run's name that says when it began, to the second.
+fn second(name: &str) -> &str {
+    name.rsplit_once('-').map_or(name, |(stamp, _)| stamp)
+}
+
+/// When `run` began, in milliseconds since 1970: as its log says, else as its directory was made.
+fn started(run: &RunDir) -> i64 {
+    if let Ok((Some(first), _)) = read::ends(run) {
+        return first.at;
+    }
+    let made = run.about().symlink_metadata().and_then(|metadata| metadata.modified()).ok();
+    let since = made.and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok()).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// A name for a run made at `utc`: the time in UTC, and four hex digits.

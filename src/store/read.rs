@@ -4,14 +4,13 @@
 //! nobody touches, is decided here and nowhere else.
 
 use std::borrow::Cow;
-use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 
 use camino::Utf8PathBuf;
 use memchr::{memchr, memrchr_iter};
 use serde::Deserialize;
 
-use super::{Error, RunDir};
+use super::{Error, RunDir, regular};
 use crate::event::{self, Body, Event};
 use crate::ir::Millis;
 use crate::source::Text;
@@ -67,7 +66,7 @@ struct Frame<'a> {
 /// If it is damaged, naming the line, or says something unknown.
 pub fn log(run: &RunDir, first: &str) -> Result<Log, Error> {
     let path = run.log();
-    let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+    let bytes = regular::read(&path).map_err(Error::io("read", &path))?;
     parse(&bytes, first).map_err(|found| refuse(path, found))
 }
 
@@ -78,7 +77,7 @@ pub fn log(run: &RunDir, first: &str) -> Result<Log, Error> {
 pub fn ends(run: &RunDir) -> Result<(Option<Event>, Option<Event>), Error> {
     let path = run.log();
     let read = || -> io::Result<(Vec<u8>, Vec<u8>)> {
-        let mut file = File::open(&path)?;
+        let mut file = regular::open(&path)?;
         let length = file.metadata()?.len();
         let (mut head, mut tail, mut size) = (Vec::new(), Vec::new(), 8 * 1024);
         (&mut file).take(size).read_to_end(&mut head)?;

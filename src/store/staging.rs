@@ -254,7 +254,7 @@ impl Made {
 
     fn place_file(&mut self, copy: &mut Copied, target: &Utf8Path) -> io::Result<Option<Print>> {
         if !self.no_reflinks || fs::hard_link(&copy.path, target).is_err() {
-            let mut from = File::open(&copy.path)?;
+            let mut from = super::regular::open(&copy.path)?;
             let mut to = private_file(target)?;
             if !self.reflink(&from, &to) {
                 // Too many links, or none at all on this file system.
@@ -300,7 +300,7 @@ impl Copied {
             return true;
         }
         let same = (found.0, found.1, found.2, found.3, found.4) == self.parts()
-            && File::open(&self.path)
+            && super::regular::open(&self.path)
                 .and_then(|mut file| hash(&mut file))
                 .is_ok_and(|digest| digest.to_hex().as_str() == self.entry.digest);
         if same {
