@@ -91,3 +91,23 @@ fn old_runs_go() {
     assert_eq!(pack.names(".plan/runs"), Vec::<String>::new());
     assert_eq!(pack.plan(&["status"]).code, 1);
 }
+
+#[test]
+fn the_newest_run_is_the_newest_within_a_second_as_well() {
+    let pack = Pack::in_memory("command a { run = \"true\" }");
+    let mut made = Vec::new();
+    for _ in 0..8 {
+        assert_eq!(pack.run(&[]).code, 0);
+        made.push(pack.status()["run"].as_str().unwrap().to_owned());
+    }
+    let listed = pack.plan(&["runs"]).out;
+    let listed: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(listed, made, "oldest first");
+    let gone = pack.plan(&["gc", "--keep", "1"]);
+    assert_eq!(gone.code, 0, "{gone:?}");
+    assert_eq!(pack.names(".plan/runs"), [made[7].clone()]);
+    assert_eq!(pack.status()["run"].as_str(), Some(made[7].as_str()));
+    // What `latest` points to stays while anything does, and points to nothing that is gone.
+    assert_eq!(pack.plan(&["gc", "--keep", "0"]).code, 0);
+    assert!(pack.file(".plan/latest").symlink_metadata().is_err());
+}

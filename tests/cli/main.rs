@@ -6,6 +6,7 @@ mod calls;
 mod check;
 mod cuts;
 mod full_disk;
+mod hostile;
 mod kill;
 mod logs;
 mod pack;
@@ -19,4 +20,5 @@ mod run;
 #[path = "../common/schemas.rs"]
 mod schemas;
 mod secrets;
+mod signals;
 mod test;

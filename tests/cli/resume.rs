@@ -139,3 +139,48 @@ fn what_the_operator_said_once_holds_for_a_resumed_run() {
     assert_eq!(came.code, 0, "{came:?}");
     assert_eq!(pack.read("work/where"), pack.read("work/there"));
 }
+
+#[test]
+fn from_a_task_is_refused_where_no_ceiling_has_room() {
+    let plan = r#"
+plan "p" { budget = { steps = 2 } }
+command a { run = "true" }
+command b { depends_on = [a], run = "true" }
+"#;
+    let pack = Pack::new(plan);
+    assert_eq!(pack.run(&[]).code, 0);
+    let log = pack.read(".plan/latest/events.jsonl");
+    let came = pack.plan(&["run", "--resume", "--from", "b"]);
+    assert_eq!(came.code, 1, "{came:?}");
+    assert!(came.err.contains("`b` cannot run again: the ceiling of 2 attempts is used up"), "{came:?}");
+    assert!(came.err.contains("the plan itself allows 2 attempts: raise its `budget`"), "{came:?}");
+    assert_eq!(pack.read(".plan/latest/events.jsonl"), log, "nothing of it is touched");
+    assert_eq!(pack.status()["verdict"], "valid");
+}
+
+#[test]
+fn a_ceiling_that_still_holds_is_named() {
+    let pack = Pack::new(
+        r#"
+plan "p" { budget = { steps = 3 } }
+command a { run = "true" }
+command b { depends_on = [a], run = "true" }
+command c { depends_on = [b], run = "true" }
+command d { depends_on = [c], run = "true" }
+"#,
+    );
+    assert_eq!(pack.run(&["--max-steps", "2"]).code, 3);
+    let came = pack.plan(&["run", "--resume"]);
+    assert_eq!(came.code, 3);
+    assert!(
+        came.err.contains(
+            "stays as it ended: 2 attempts are made, and 2 attempts may be: give a higher --max-steps"
+        ),
+        "{came:?}"
+    );
+    // More than the plan allows is not to be had.
+    assert_eq!(pack.plan(&["run", "--resume", "--max-steps", "9"]).code, 3);
+    let came = pack.plan(&["run", "--resume", "--max-steps", "12"]);
+    assert!(came.err.contains("3 attempts are made, and the plan itself allows 3 attempts"), "{came:?}");
+    assert!(came.err.contains("--reuse"), "{came:?}");
+}

@@ -1,0 +1,113 @@
+//! Signals to the process that runs a run, and a stop that comes after one (EXECUTION §2, §14).
+
+use std::process::{Child, Command, Stdio};
+
+use super::pack::{Came, Pack, came, processes_with};
+
+const PLAN: &str = r#"
+command a     { run = "touch started; [ -e go ] || sleep 30.0625" }
+command b     { depends_on = [a], run = "true" }
+command tell  { stage = "epilogue", run = "true" }
+command clean { stage = "epilogue", always = true, run = "touch cleaning; until [ -e go ]; do sleep 0.02; done" }
+"#;
+
+/// A run of which `a` has started.
+fn running(pack: &Pack, through: &[&str]) -> Child {
+    let plan = env!("CARGO_BIN_EXE_plan");
+    let words = [through, &[plan, "run", "--plan", "p.plan"]].concat();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(pack.path()).stdin(Stdio::null());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    pack.wait_for("started");
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+fn end(child: Child) -> Came {
+    came(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn a_terminal_that_closes_interrupts() {
+    let pack = Pack::new(PLAN);
+    let child = running(&pack, &[]);
+    signal(&child, "HUP");
+    pack.wait_for("cleaning");
+    // The shell says it as well as the system.
+    signal(&child, "HUP");
+    pack.write("go", "");
+    let came = end(child);
+    assert_eq!(came.code, 129, "{came:?}");
+    assert_eq!(processes_with("30.0625"), [""; 0], "nothing is left running");
+    let status = pack.status();
+    assert_eq!(status["state"], "interrupted");
+    assert_eq!(
+        (&status["tasks"]["a"]["status"], &status["tasks"]["clean"]["status"]),
+        (&"pending".into(), &"pass".into())
+    );
+    assert!(came.out.contains("interrupt  HUP"), "{came:?}");
+}
+
+#[test]
+fn who_is_started_to_outlive_its_terminal_does() {
+    let pack = Pack::new("command a { run = \"touch started; until [ -e go ]; do sleep 0.02; done\" }");
+    let child = running(&pack, &["nohup"]);
+    signal(&child, "HUP");
+    pack.write("go", "");
+    let came = end(child);
+    assert_eq!(came.code, 0, "{came:?}");
+}
+
+#[test]
+fn a_stop_ends_a_run_that_cleans_up_after_a_signal() {
+    let pack = Pack::new(PLAN);
+    let child = running(&pack, &[]);
+    signal(&child, "INT");
+    pack.wait_for("cleaning");
+    // It is running as long as it cleans up, on every surface.
+    let status = pack.status();
+    assert_eq!(status["state"], "running");
+    assert_eq!(status["tasks"]["clean"]["status"], "running");
+    assert!(pack.plan(&["runs"]).out.contains("running"));
+    let stop = pack.plan(&["stop"]);
+    assert!(stop.code == 0 && stop.out.contains("stops"), "{stop:?}");
+    pack.write("go", "");
+    let came = end(child);
+    assert_eq!(came.code, 3, "{came:?}");
+    assert!(came.out.contains("halted: stopped by `plan stop`"), "{came:?}");
+    let status = pack.status();
+    assert_eq!((&status["state"], &status["exit"]), (&"ended".into(), &"stopped".into()));
+    for task in ["a", "b", "tell"] {
+        assert_eq!(status["tasks"][task]["blocked"]["reason"], "stopped", "{task}");
+    }
+    assert_eq!(status["tasks"]["clean"]["attempts"], 1);
+    // And is opened again by a resume, as any that was stopped.
+    let resumed = pack.plan(&["run", "--resume"]);
+    assert_eq!(resumed.code, 0, "{resumed:?}");
+    assert_eq!(pack.status()["verdict"], "valid");
+}
+
+#[test]
+fn a_stop_changes_no_verdict_that_is_decided() {
+    let pack = Pack::new(
+        r#"
+command a     { run = "true" }
+command tell  { stage = "epilogue", run = "touch started; sleep 30.0626" }
+command clean { stage = "epilogue", always = true, run = "touch cleaning; until [ -e go ]; do sleep 0.02; done" }
+"#,
+    );
+    let child = running(&pack, &[]);
+    signal(&child, "TERM");
+    pack.wait_for("cleaning");
+    assert_eq!(pack.plan(&["stop"]).code, 0);
+    pack.write("go", "");
+    let came = end(child);
+    assert_eq!(came.code, 0, "{came:?}");
+    let status = pack.status();
+    assert_eq!((&status["exit"], &status["verdict"]), (&"completed".into(), &"valid".into()));
+    assert_eq!(status["tasks"]["tell"]["blocked"]["reason"], "stopped");
+}
