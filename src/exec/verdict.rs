@@ -75,7 +75,7 @@ pub(super) fn halt(s: &Scheduler) -> Option<Halted> {
 }
 
 fn stopped() -> Halted {
-    Halted { exit: Exit::Stopped, task: None, note: Some("stopped by `plan stop`".into()) }
+    Halted { exit: Exit::Stopped, task: None, note: None }
 }
 
 /// A stop that comes while an interrupted run cleans up ends the run for good, once nothing is in flight. What

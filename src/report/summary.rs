@@ -332,10 +332,12 @@ impl<'a> Summary<'a> {
             (State::Running, _) => ("running", Tone::Strong, "none yet"),
             (State::Interrupted | State::Ended | State::Waiting, _) => ("interrupted", Tone::Odd, "none yet"),
         };
-        if let Some(halted) = &history.halted
-            && halted.task.is_none()
-            && let Some(note) = &halted.note
-        {
+        let stopped = Text::const_new("stopped by `plan stop`");
+        let note =
+            history.halted.as_ref().filter(|halted| halted.task.is_none()).and_then(|halted| {
+                halted.note.as_ref().or((halted.exit == Exit::Stopped).then_some(&stopped))
+            });
+        if let Some(note) = note {
             out.insert(0, format!("{}: {}", self.style.paint.with(Tone::Bad, "halted"), text::clean(note)));
         }
         let words = format!("{word}, verdict {verdict}");
