@@ -15,7 +15,7 @@ use crate::compile::{Bindings, Compiled};
 use crate::event::{Ceilings, Event, FileSet, PlanAdmitted, Verdict};
 use crate::exec::admission::{self, Machine, Operator};
 use crate::exec::ports::{Ports, Source};
-use crate::exec::reuse::{Common, Past};
+use crate::exec::reuse::{Common, Past, can_hold};
 use crate::exec::{self, Outcome, RunOptions};
 use crate::history::History;
 use crate::ir::{Millis, Shell, Usd, dump};
@@ -177,7 +177,8 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
             let other = arguments.reuse.as_deref().map(|wanted| other_run(&state, wanted)).transpose()?;
             let Some(admitted) = admit(arguments, plan, &About::default())? else { return Ok(Exit::Refused) };
             if arguments.dry_run {
-                print(dry_run(&admitted))?;
+                let reused = other.map(|other| reused(other, &admitted, &About::default())).transpose()?;
+                print(dry_run(&admitted, reused.as_ref()))?;
                 return Ok(Exit::Good);
             }
             let sitting = begin(arguments, &state, &admitted, other)?;
@@ -622,7 +623,7 @@ fn summary(
 }
 
 /// What would run, in the order in which it would be considered.
-fn dry_run(admitted: &Admitted) -> String {
+fn dry_run(admitted: &Admitted, reused: Option<&Reused>) -> String {
     let plan = &admitted.plan;
     let runnable = admission::runnable(plan, &admitted.operator.caps);
     let ceilings = admission::ceilings(plan, &admitted.operator, None);
@@ -639,6 +640,12 @@ fn dry_run(admitted: &Admitted) -> String {
         words.extend((task.stage == crate::ir::Stage::Epilogue).then(|| "epilogue".to_owned()));
         words.extend(task.over.is_some().then(|| "fans out".to_owned()));
         words.extend(task.when.is_some().then(|| "if its condition holds".to_owned()));
+        if let Some(past) = reused.map(|reused| &reused.past).filter(|_| can_hold(task)) {
+            words.push(match past.changed(&task.name.value) {
+                Some(why) => format!("afresh: {why}"),
+                None => "reused if what it sees is the same".to_owned(),
+            });
+        }
         if !runnable.has(id) {
             words.push(admission::why_not(plan, &runnable, id).to_string());
         }

@@ -91,6 +91,12 @@ impl Past {
         }
     }
 
+    /// What is different about the definition of a task, as a clause; none where nothing is.
+    #[must_use]
+    pub fn changed(&self, task: &str) -> Option<&Text> {
+        self.changed.get(task)?.as_ref()
+    }
+
     /// A task upstream of `task`, in the other run, that promised other files there.
     fn other_files_upstream(&self, task: &Text) -> Option<Text> {
         if self.other_files.is_empty() {
@@ -178,6 +184,12 @@ pub(super) fn is_open(s: &Scheduler, unit: Unit) -> bool {
         && !(row.afresh || row.ran || row.cut_off)
         && s.history.interrupted.is_none()
         && has_result(&task.kind)
+}
+
+/// Whether the result of `task` in another run can hold in this one at all.
+#[must_use]
+pub fn can_hold(task: &Task) -> bool {
+    task.stage == Stage::Main && task.done_when.is_none() && has_result(&task.kind)
 }
 
 /// Whether a task of this kind has a result that was worked for. The engine's own answers are made again,
@@ -363,7 +375,7 @@ fn collect(task: &Task, found: &mut Vec<Text>) {
 
 /// The words of a shell text that can be paths. Quotes go, and so does all that is no part of a plain path.
 fn in_shell(text: &str) -> impl Iterator<Item = Text> {
-    let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '/' | '+' | '@' | '%' | '$');
+    let part = |c: char| c.is_alphanumeric() || "_.-/+@%$*?".contains(c);
     let plain = text.replace(['"', '\''], "").replace("${PLAN_PACK}", PACK);
     let words = plain.split(|c| !part(c)).filter(|word| !word.is_empty()).map(Text::from);
     words.collect::<Vec<_>>().into_iter()

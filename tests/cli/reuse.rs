@@ -78,6 +78,30 @@ fn what_changed_runs_and_what_follows_from_it() {
 }
 
 #[test]
+fn directories_and_patterns_are_named_too() {
+    let pack = Pack::new(
+        "command count { run = \"cat data/*.csv *.lst | wc -l; echo x >> count.n\" }\n\
+         command list  { run = \"ls data; echo x >> list.n\" }\n",
+    );
+    std::fs::create_dir(pack.file("data")).unwrap();
+    pack.write("data/a.csv", "1\n");
+    pack.write("b.lst", "1\n");
+    ok(pack.run(&[]));
+    pack.write("data/note", "");
+    ok(pack.run(&["--reuse", "latest"]));
+    assert_eq!(ran(&pack), ["list"]);
+    pack.write("data/b.csv", "2\n");
+    ok(pack.run(&["--reuse", "latest"]));
+    assert_eq!(ran(&pack), ["count", "list"]);
+    assert_eq!(why(&pack, "count"), "`data/*.csv` has changed");
+    pack.write("b.lst", "2\n");
+    let came = ok(pack.run(&["--reuse", "latest", "--dry-run"]));
+    assert!(came.out.contains("count  reused if what it sees is the same"), "{}", came.out);
+    ok(pack.run(&["--reuse", "latest"]));
+    assert_eq!(ran(&pack), ["count"]);
+}
+
+#[test]
 fn a_run_that_is_not_there_is_refused() {
     let pack = Pack::new(CHAIN);
     let came = pack.run(&["--reuse", "latest"]);
