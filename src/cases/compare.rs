@@ -187,6 +187,7 @@ impl Look<'_> {
                 }
             }
             OfTask::Attempts(want) => self.equal(&want.to_string(), &status.attempts.to_string(), note),
+            OfTask::Rounds(want) => self.equal(&want.to_string(), &row.round.to_string(), note),
             OfTask::Cost(want) => self.equal(&format!("${want}"), &format!("${}", status.cost_usd), None),
             OfTask::Blocked(want) => {
                 let got =

@@ -107,6 +107,8 @@ pub enum OfTask {
     NoteContains(String),
     /// How many attempts it takes.
     Attempts(u32),
+    /// How many rounds it takes.
+    Rounds(u32),
     /// What they spend.
     Cost(Usd),
     /// Why it never ran.

@@ -4,8 +4,10 @@
 
 use super::{Case, OfTask, Want};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, suggest};
-use crate::ir::{Kind, Plan, Task};
+use crate::ir::{Kind, Task};
+use crate::runner::Stubs;
 use crate::source::{FileId, Span, Spanned, Text};
+use crate::validate::ValidPlan;
 
 /// The codes that this file raises.
 pub static CODES: &[&Code] = &[&UNKNOWN_NAME, &NO_STUB, &NOTHING_SEEN, &WHICH_PLAN];
@@ -84,7 +86,7 @@ pub fn params(case: &Case, params: &[Text]) -> Diagnostics {
 
 /// What of the other names in `case` the plan lacks.
 #[must_use]
-pub fn check(case: &Case, plan: &Plan) -> Diagnostics {
+pub fn check(case: &Case, plan: &ValidPlan) -> Diagnostics {
     let mut names = Names { plan, found: Diagnostics::new() };
     for name in &case.stub_names {
         names.stub(name);
@@ -117,15 +119,31 @@ pub fn check(case: &Case, plan: &Plan) -> Diagnostics {
     names.found.finish()
 }
 
-/// The tasks that `case` stands in for as a whole.
+/// The tasks that `case` stands in for as a whole, those of called plans among them.
 #[must_use]
-pub fn played(case: &Case, plan: &Plan) -> Vec<Text> {
-    let tasks = plan.tasks.iter().map(|task| &task.name.value);
-    tasks.filter(|name| case.stubs.0.contains_key(name.as_str())).cloned().collect()
+pub fn played(case: &Case, plan: &ValidPlan) -> Vec<Text> {
+    let mut played = Vec::new();
+    collect(plan, "", false, &case.stubs, &mut played);
+    played
+}
+
+/// Adds the tasks of `plan` that have a stub, or all of them. `path` is what stands before their names.
+fn collect(plan: &ValidPlan, path: &str, all: bool, stubs: &Stubs, played: &mut Vec<Text>) {
+    for id in plan.ids() {
+        let name = &plan[id].name.value;
+        let key = format!("{path}{name}");
+        let own = all || stubs.0.contains_key(&key);
+        if own {
+            played.push(name.clone());
+        }
+        if let Some(child) = plan.child(id) {
+            collect(child, &format!("{key}/"), own, stubs, played);
+        }
+    }
 }
 
 struct Names<'a> {
-    plan: &'a Plan,
+    plan: &'a ValidPlan,
     found: Diagnostics,
 }
 
@@ -170,7 +188,12 @@ impl<'a> Names<'a> {
             return None;
         };
         if let Some(verifier) = verifier {
-            self.lacks(name.span, format!("`{task}/{verifier}` is a verifier, and no task"), "", []);
+            let message = if matches!(found.kind, Kind::Call(_)) {
+                format!("what `{task}` calls is a run of its own: expect something of `{task}`")
+            } else {
+                format!("`{task}/{verifier}` is no task")
+            };
+            self.lacks(name.span, message, "", []);
             return None;
         }
         if element.is_some() && found.over.is_none() {
@@ -185,6 +208,17 @@ impl<'a> Names<'a> {
     fn stub(&mut self, name: &Spanned<Text>) {
         let (task, element, verifier) = parts(&name.value);
         let plan = self.plan;
+        let caller = plan.ids().find(|&id| plan[id].name.value == task);
+        if let (Some(child), Some(inner)) = (caller.and_then(|id| plan.child(id)), verifier)
+            && !plan.tasks.iter().any(|known| {
+                known.name.value == task && known.verify.iter().any(|check| check.name.value == inner)
+            })
+        {
+            let mut names = Names { plan: child, found: Diagnostics::new() };
+            names.stub(&Spanned::new(inner.into(), name.span));
+            self.found.extend(names.found);
+            return;
+        }
         if verifier.is_none() && element.is_none() && plan.gates.iter().any(|gate| gate.name.value == task) {
             return;
         }
@@ -271,6 +305,7 @@ impl<'a> Names<'a> {
             | OfTask::Note(_)
             | OfTask::NoteContains(_)
             | OfTask::Attempts(_)
+            | OfTask::Rounds(_)
             | OfTask::Cost(_)
             | OfTask::Blocked(_)
             | OfTask::Output(_)

@@ -220,6 +220,14 @@ pub static TASK: &[Key<One>] = &[
         },
     },
     Key {
+        name: "rounds",
+        read: |reader, one, value| {
+            one.want(reader, value, |reader, value| {
+                reader.positive(value).and_then(|count| u32::try_from(count).ok()).map(OfTask::Rounds)
+            });
+        },
+    },
+    Key {
         name: "cost_usd",
         read: |reader, one, value| {
             one.want(reader, value, |reader, value| reader.money(value).map(OfTask::Cost));

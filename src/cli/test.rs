@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     /// Only cases whose name contains this; may be given several times
     #[arg(long = "case", short, value_name = "NAME")]
     case: Vec<String>,
-    /// Most cases side by side; by default the number of processors
+    /// Most cases side by side; by default twice the number of processors
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
     /// How to say what came of it
@@ -120,7 +120,8 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
 
 fn jobs(asked: Option<u32>) -> usize {
     let asked = asked.and_then(|jobs| usize::try_from(jobs).ok());
-    asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
+    // They wait for the disk more than they compute.
+    asked.unwrap_or_else(|| 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
 /// The cases that `packs` have, and of these the ones whose name contains one of `wanted`.

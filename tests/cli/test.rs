@@ -466,3 +466,38 @@ fn people_answer_as_the_case_says_or_the_run_waits() {
         }
     }
 }
+
+#[test]
+fn plans_that_are_called_and_reviews_run_with_stubs_too() {
+    let pack = Pack::in_memory(
+        r#"
+        plan "p" { budget = { usd = 1.00, time = 1h } }
+        call build { plan = "child.plan" }
+        command draft { depends_on = [build], run = "x" }
+        command review { depends_on = [draft], run = "x", revise = [draft], max_rounds = 3 }
+        "#,
+    );
+    pack.write(
+        "child.plan",
+        r#"
+        plan "child" { result = work }
+        agent think { prompt = "think", timeout = 5m }
+        command work { depends_on = [think], run = "x", emits = { n: integer } }
+        "#,
+    );
+    fs::create_dir(pack.file("tests")).unwrap();
+    let review = "draft = {}\nreview = { rounds = [{ exit = 1 }, { exit = 0 }] }\n";
+    for build in [
+        "build = { output = { n = 3 } }",
+        "\"build/think\" = { output = { idea = 1 } }\n\"build/work\" = { output = { n = 3 } }",
+    ] {
+        let text = format!(
+            "plan = \"p.plan\"\n[stub]\n{build}\n{review}[expect]\nverdict = \"valid\"\n[expect.tasks]\n\
+             build = {{ output = {{ n = 3 }} }}\ndraft = {{ rounds = 2 }}\nreview = {{ status = \"pass\", rounds = 2 }}\n"
+        );
+        let came = case(&pack, &text);
+        assert_eq!(came.code, 0, "{text}\n{came:#?}");
+    }
+    let came = case(&pack, "plan = \"p.plan\"\n[stub]\n\"build/wrok\" = {}\n[expect]\nsteps = 1\n");
+    assert!(came.code == 1 && came.err.contains("did you mean `work`?"), "{came:#?}");
+}

@@ -255,10 +255,10 @@ impl Bench {
         let (admitted, found) = admission::admit(plan, &operator, &machine);
         if let Some(first) = found.iter().find(|_| found.has_errors()) {
             let playable = plan.tasks.iter().any(|task| {
-                matches!(task.kind, Kind::Agent(_) | Kind::Call(_) | Kind::Machine(_))
+                matches!(task.kind, Kind::Agent(_) | Kind::Machine(_))
                     && !machine.played.contains(&task.name.value)
             });
-            let help = if playable { "; a test can give agents, machines and calls a stub" } else { "" };
+            let help = if playable { "; a test can give agents and machines a stub" } else { "" };
             return Err(Trouble::Plain(format!("the plan is refused: {}{help}", first.message)));
         }
         let paths: std::collections::BTreeSet<Text> = frozen.into_iter().flatten().flatten().collect();
