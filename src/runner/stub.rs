@@ -191,7 +191,9 @@ impl Runner for StubRunner {
             (None, Some(others)) => return others.start(start),
             (None, None) => Stub::default(),
         };
-        if let Some(why) = stub.lost {
+        let outside = || stub.files.keys().find(|path| leaves(&self.workspace, path));
+        let outside = outside().map(|path| format!("its stub writes `{path}`, which leaves the workspace"));
+        if let Some(why) = stub.lost.clone().or(outside) {
             return Err(NotStarted { missing: false, why });
         }
         let started = self.clock.now();
@@ -252,6 +254,15 @@ impl StubProcess {
             None => Ok(()),
         }
     }
+}
+
+/// Whether what is written to `path` would land outside of `root`, by whatever link.
+fn leaves(root: &Utf8Path, path: &Utf8Path) -> bool {
+    let Ok(real) = root.canonicalize_utf8() else { return false };
+    let full = root.join(path);
+    let is_link = full.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+    let there = full.ancestors().skip(usize::from(!is_link)).find_map(|above| above.canonicalize_utf8().ok());
+    there.is_none_or(|there| !there.starts_with(&real)) || (is_link && !full.exists())
 }
 
 /// Adds `text` to a stream; one without any is not even made.

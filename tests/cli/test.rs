@@ -501,3 +501,45 @@ fn plans_that_are_called_and_reviews_run_with_stubs_too() {
     let came = case(&pack, "plan = \"p.plan\"\n[stub]\n\"build/wrok\" = {}\n[expect]\nsteps = 1\n");
     assert!(came.code == 1 && came.err.contains("did you mean `work`?"), "{came:#?}");
 }
+
+#[test]
+fn nothing_is_written_through_a_link_out_of_the_copy() {
+    let pack = Pack::in_memory("command a { run = \"x\" }");
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), pack.file("link")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path().join("new"), pack.file("dangling")).unwrap();
+    fs::create_dir(pack.file("tests")).unwrap();
+    for path in ["link/x", "link/deep/x", "dangling"] {
+        let text = format!("[stub]\na = {{ files = {{ {path:?} = \"x\" }} }}\n[expect.tasks]\na = \"transport\"\n");
+        let came = case(&pack, &text);
+        assert_eq!(came.code, 0, "{path}\n{came:#?}");
+    }
+    let came = case(&pack, "[files]\n\"link/x\" = \"x\"\n[stub]\na = {}\n[expect]\nsteps = 1\n");
+    assert!(came.code == 1 && came.out.contains("a symbolic link leads out of the pack"), "{came:#?}");
+    let came = case(&pack, "[files]\ndangling = \"x\"\n[stub]\na = {}\n[expect]\nsteps = 1\n");
+    assert_eq!(came.code, 0, "a link is replaced: {came:#?}");
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn an_interrupted_test_ends_what_it_started_and_leaves_nothing() {
+    let pack = Pack::in_memory("command a { run = \"sleep 417 & sleep 417\" }");
+    fs::create_dir(pack.file("tests")).unwrap();
+    pack.write("tests/one.toml", "[expect]\nsteps = 1\n");
+    let temporary = tempfile::tempdir().unwrap();
+    let mark = pack.path().file_name().unwrap().to_str().unwrap().to_owned();
+    let mut command = pack.command(&["test", "."]);
+    command.env("TMPDIR", temporary.path()).env("MARK", &mark).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let begun = Instant::now();
+    // The program itself, and what it started.
+    while super::pack::processes_with(&mark).len() < 3 {
+        assert!(begun.elapsed() < Duration::from_secs(30), "nothing was started");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(super::pack::processes_with(&mark), Vec::<String>::new());
+    assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0);
+}

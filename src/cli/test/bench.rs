@@ -142,7 +142,7 @@ impl Bench {
         // What was staged cannot be written to, and so not be removed either.
         let cleared = ran.as_ref().map_or(Ok(()), |(run, _)| staging::Staging::clear(run));
         cleared.map_err(|error| error.to_string())?;
-        directory.close().map_err(|error| format!("cannot remove the copy: {error}"))?;
+        copy::remove(directory)?;
         let differences = ran?.1;
         Ok(differences.into_iter().map(|difference| Told::new(&sources, difference)).collect())
     }

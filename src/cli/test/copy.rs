@@ -3,7 +3,7 @@
 //! What the pack's own `.gitignore` files leave out is left out, so that nothing of an earlier run is in it.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ignore::WalkBuilder;
@@ -66,4 +66,22 @@ pub(super) fn files(root: &Utf8Path, files: &IndexMap<Utf8PathBuf, String>) -> R
         write().map_err(|error| format!("cannot write `{path}`, a file of the case: {error}"))?;
     }
     Ok(())
+}
+
+/// Removes the copy, with directories in it that a task has made read-only.
+///
+/// # Errors
+/// What could not be removed, as one clause.
+pub(super) fn remove(copy: tempfile::TempDir) -> Result<(), String> {
+    let path = copy.keep();
+    if fs::remove_dir_all(&path).is_ok() {
+        return Ok(());
+    }
+    for entry in WalkBuilder::new(&path).standard_filters(false).build().flatten() {
+        if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+            // Where this fails, removing does, and says so.
+            let _ = fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o700));
+        }
+    }
+    fs::remove_dir_all(&path).map_err(|error| format!("cannot remove the copy {}: {error}", path.display()))
 }
