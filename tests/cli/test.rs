@@ -510,7 +510,8 @@ fn nothing_is_written_through_a_link_out_of_the_copy() {
     std::os::unix::fs::symlink(elsewhere.path().join("new"), pack.file("dangling")).unwrap();
     fs::create_dir(pack.file("tests")).unwrap();
     for path in ["link/x", "link/deep/x", "dangling"] {
-        let text = format!("[stub]\na = {{ files = {{ {path:?} = \"x\" }} }}\n[expect.tasks]\na = \"transport\"\n");
+        let text =
+            format!("[stub]\na = {{ files = {{ {path:?} = \"x\" }} }}\n[expect.tasks]\na = \"transport\"\n");
         let came = case(&pack, &text);
         assert_eq!(came.code, 0, "{path}\n{came:#?}");
     }
