@@ -208,7 +208,9 @@ impl Record<'_> {
             let object: Option<Value> = serde_json::from_str(raw.get()).ok();
             object.as_ref().and_then(value).ok_or_else(|| raw.get().to_owned())
         });
-        match written {
+        // What passes without a result has an empty one; these kinds owe one.
+        let owes = matches!(self.kind(&ended.task), "agent" | "evaluate" | "route");
+        match written.filter(|table| owes || table.as_deref() != Ok("{}")) {
             Some(Ok(table)) => {
                 lines.push(("output", table));
                 if !last_line.is_empty() && !is_object {
@@ -343,6 +345,9 @@ impl Record<'_> {
         }
         if task.attempts > 0 {
             members.push(format!("attempts = {}", task.attempts));
+        }
+        if !task.rounds.is_empty() {
+            members.push(format!("rounds = {}", task.rounds.len() + 1));
         }
         if !task.files.is_empty() {
             let files: Vec<String> = task.files.iter().map(|path| quoted(path)).collect();
