@@ -421,9 +421,10 @@ impl<'a> Lower<'a, '_> {
             task.over = self.over(expr, scope).map(|over| Box::new(Spanned::new(over, expr.span)));
         } else if let Some(when) = &task.when {
             let mut read = None;
-            when.value.reads(&mut |operand, span| match operand {
-                Operand::Item(_) => read = read.or(Some(span)),
-                _ => {}
+            when.value.reads(&mut |operand, span| {
+                if let Operand::Item(_) = operand {
+                    read = read.or(Some(span));
+                }
             });
             if let Some(span) = read {
                 let message = format!("`item` is read, and `{}` does not fan out", task.name.value);
