@@ -8,6 +8,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::shape::{self, Shape};
+use crate::ir::kind::{Gate, Kind};
 use crate::ir::{Graph, Join, Over, Plan, Task, TaskId};
 
 /// A plan under judgement.
@@ -26,6 +27,29 @@ impl<'a> Context<'a> {
     pub fn tasks(&self) -> impl Iterator<Item = (TaskId, &'a Task)> + use<'a> {
         let plan = self.plan;
         plan.ids().map(move |id| (id, &plan[id])).filter(|(_, task)| !task.holes)
+    }
+
+    /// Every gate, those of machines included.
+    pub fn gates(&self) -> Vec<(&'a Task, &'a Gate)> {
+        let mut gates = Vec::new();
+        let mut add = |task: &'a Task| match &task.kind {
+            Kind::Gate(gate) => gates.push((task, gate.as_ref())),
+            Kind::Command(_)
+            | Kind::Evaluate(_)
+            | Kind::Agent(_)
+            | Kind::Route(_)
+            | Kind::TopK(_)
+            | Kind::Report(_)
+            | Kind::Call(_)
+            | Kind::Machine(_) => {}
+        };
+        for (_, task) in self.tasks() {
+            add(task);
+            if let Kind::Machine(machine) = &task.kind {
+                machine.nodes.iter().for_each(|node| add(&node.task));
+            }
+        }
+        gates
     }
 
     /// The name of a task.

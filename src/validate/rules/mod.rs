@@ -11,6 +11,7 @@ mod done_when;
 mod done_when_files;
 mod files_of_instances;
 mod files_overlap;
+mod gate_default;
 mod isolation_needs_git;
 mod join_no_dependencies;
 mod join_refused;
@@ -83,6 +84,7 @@ pub static RULES: &[&Rule] = &[
     &route_source::RULE,
     &route_labels::RULE,
     &route_uncovered::RULE,
+    &gate_default::RULE,
     &over_not_a_dependency::RULE,
     &over_undeclared_field::RULE,
     &over_not_a_list::RULE,
