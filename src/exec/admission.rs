@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::budget::Limits;
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::event::{Ceilings, PlanAdmitted};
 use crate::ir::kind::{Agent, Run};
@@ -169,13 +170,20 @@ pub fn refit(plan: &ValidPlan, ceilings: Ceilings) -> Diagnostics {
 
 /// What has to fit under ceilings, in a plan and in those that it calls.
 fn fit(plan: &ValidPlan, ceilings: Ceilings, found: &mut Diagnostics) {
-    long_timeouts(plan, ceilings, found);
-    nothing_but_reserve(plan, ceilings, found);
-    for child in called(plan) {
-        let ceilings = within(child, ceilings);
-        long_timeouts(child, ceilings, found);
-        nothing_but_reserve(child, ceilings, found);
+    fn each(plan: &ValidPlan, ceilings: Ceilings, seen: &mut BTreeSet<FileId>, found: &mut Diagnostics) {
+        long_timeouts(plan, ceilings, found);
+        nothing_but_reserve(plan, ceilings, found);
+        // What is kept back for clean-up is not left for a plan that the main graph calls.
+        let limits = Limits::new(plan, ceilings);
+        let main = Ceilings { usd: limits.usd(), time_ms: limits.time(), steps: ceilings.steps };
+        for (id, child) in plan.children() {
+            let left = if plan[id].always.value { ceilings } else { main };
+            if seen.insert(child.span.file) {
+                each(child, within(child, left), seen, found);
+            }
+        }
     }
+    each(plan, ceilings, &mut BTreeSet::new(), found);
 }
 
 /// Every plan that is called, directly or not, each file once.

@@ -86,6 +86,23 @@ fn values_and_findings_are_of_the_plan_that_is_called() {
 }
 
 #[test]
+fn a_reserve_inside_a_reserve_has_to_leave_something() {
+    let pack = Pack::new(
+        "call work { plan = \"child.plan\" }\n\
+         command tidy { stage = \"epilogue\", always = true, run = \"true\" }\n",
+    );
+    pack.write(
+        "child.plan",
+        "command work { run = \"true\" }\n\
+         command tidy { stage = \"epilogue\", always = true, run = \"true\" }\n",
+    );
+    let came = pack.run(&["--max-time", "33s"]);
+    assert_eq!(came.code, 1, "{came:?}");
+    assert!(came.err.contains("the reserve of 30s leaves nothing of the time ceiling of 3s"), "{}", came.err);
+    ok(pack.run(&["--max-time", "63s"]));
+}
+
+#[test]
 fn a_failing_plan_names_its_first_cause() {
     let pack = pack();
     pack.write("child.plan", &CHILD.replace("echo x >> one.n;", "echo broken >&2; exit 4;"));

@@ -301,8 +301,9 @@ impl Scheduler {
         let exit = match ended.ended_by {
             Some(EndedBy::CostCeiling) => Exit::CostCeiling,
             Some(EndedBy::StepCeiling) => Exit::StepCeiling,
+            // Of anything else the clock says so itself.
+            Some(EndedBy::TimeCeiling) if ended.call.is_some() => Exit::TimeCeiling,
             Some(
-                // The clock says so itself.
                 EndedBy::TimeCeiling
                 | EndedBy::Timeout
                 | EndedBy::Stop
