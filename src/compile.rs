@@ -2,7 +2,7 @@
 //!
 //! Only order is decided here: what each stage finds is its own.
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::diag::Diagnostics;
 use crate::ir;
@@ -22,15 +22,19 @@ pub struct Compiled {
     pub plan: Option<ValidPlan>,
     /// Everything found, in order of place.
     pub diagnostics: Diagnostics,
+    /// The files that were imported, by their paths from the root of the pack.
+    pub imported: Vec<Utf8PathBuf>,
 }
 
 /// Compiles the plan at `entry`, a path from the root of `world`.
 pub fn compile(world: &mut dyn World, entry: &Utf8Path, bindings: &Bindings) -> Compiled {
     let mut session = Session::new(world);
     let plan = lower::lower(&mut session, entry, params::Launch::Top(bindings));
-    let Session { sources, mut diagnostics, .. } = session;
+    let Session { sources, mut diagnostics, imported, .. } = session;
+    let mut imported: Vec<Utf8PathBuf> = imported.into_iter().collect();
+    imported.sort_unstable();
     let plan = validate::validate(plan, &mut diagnostics);
-    Compiled { sources, plan, diagnostics: diagnostics.finish() }
+    Compiled { sources, plan, diagnostics: diagnostics.finish(), imported }
 }
 
 /// What a plan may be launched with: its name and parameters, without looking at the rest of the file.

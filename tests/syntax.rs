@@ -452,6 +452,17 @@ fn what_nests_too_deep_is_said_once() {
 }
 
 #[test]
+fn f_strings_that_nest_too_deep_are_said_once() {
+    let deep = |n: usize| format!("let x = {}1{}\n", "f\"{".repeat(n), "}\"".repeat(n));
+    check_format(&deep(63));
+    for n in [65, 70, 500] {
+        let found = parse(&deep(n)).diagnostics;
+        let codes: Vec<&str> = found.iter().map(|finding| finding.code.id).collect();
+        assert_eq!(codes, ["plan::syntax::too_deep"], "{n}: {found:?}");
+    }
+}
+
+#[test]
 fn long_chains_make_no_deep_trees() {
     let parsed = parse(&format!("let x = 1{}\n", " + 1".repeat(100_000)));
     assert!(parsed.diagnostics.is_empty());

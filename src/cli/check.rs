@@ -1,9 +1,9 @@
 //! `plan check FILE…`: everything that is wrong with plans, for people and for programs.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Answer, Exit, Failure, plans, print, say};
 use crate::compile::{Bindings, Compiled, compile};
@@ -24,7 +24,8 @@ use crate::report::text::count;
     plan check --explore audit.plan           play it: what never runs, what is missing when something fails\n\n\
     Required parameters need no value. The exit code is 1 if there is an error; warnings leave it 0.")]
 pub(super) struct Arguments {
-    /// Plan files, directories of them, or `-` for standard input.
+    /// Plan files, directories of them, or `-` for standard input. Of a directory, a file that another one
+    /// imports is checked with that one.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// How the findings are written.
@@ -38,6 +39,9 @@ pub(super) struct Arguments {
     /// With `--explore`: the value of a parameter, as for `plan run`; may be given several times
     #[arg(long = "param", value_name = "NAME=VALUE", requires = "explore")]
     params: Vec<String>,
+    /// Say only what is wrong.
+    #[arg(short, long)]
+    quiet: bool,
 }
 
 /// How findings are written.
@@ -56,21 +60,33 @@ enum Format {
 /// Checks the files.
 pub(super) fn run(arguments: &Arguments) -> Answer {
     let bindings = Bindings::launch(None, &arguments.params).map_err(Failure::new)?.checking();
-    let mut all: Vec<Compiled> = Vec::new();
-    let mut explored: Vec<(PathBuf, String)> = Vec::new();
-    for file in plans::files(&arguments.files)? {
+    let mut compiled: Vec<(PathBuf, bool, Compiled)> = Vec::new();
+    // What is imported is part of the packs of those that import it, which may lie further up.
+    let mut imported: FxHashSet<PathBuf> = FxHashSet::default();
+    for (file, named) in plans::found(&arguments.files)? {
         let (mut pack, entry) = plans::open(&file)?;
-        let mut compiled = compile(&mut pack, &entry, &bindings);
+        let one = compile(&mut pack, &entry, &bindings);
+        let root = file.parent().unwrap_or(Path::new(""));
+        // One that is gone by now is nobody's.
+        imported.extend(one.imported.iter().filter_map(|path| root.join(path).canonicalize().ok()));
+        compiled.push((file, named, one));
+    }
+    let checked = compiled.len();
+    compiled
+        .retain(|(file, named, _)| *named || !file.canonicalize().is_ok_and(|file| imported.contains(&file)));
+    let mut explored: Vec<(PathBuf, String)> = Vec::new();
+    let mut all: Vec<Compiled> = Vec::with_capacity(compiled.len());
+    for (file, _, mut one) in compiled {
         if let Some(most) = arguments.explore {
-            let said = play(&mut compiled, most.get());
+            let said = play(&mut one, most.get());
             explored.push((file, said));
         }
-        all.push(compiled);
+        all.push(one);
     }
     let findings = || Findings::new(all.iter().map(|one| (&one.sources, &one.diagnostics)));
     match arguments.format {
         Format::Text => {
-            tell(&all);
+            tell(&all, checked, arguments.quiet);
             for (file, said) in &explored {
                 say(&format!("{}: {said}\n", file.display()));
             }
@@ -110,17 +126,30 @@ fn explored(compiled: &mut Compiled, most: usize) -> String {
     explored.sentence()
 }
 
-fn tell(all: &[Compiled]) {
-    // What an imported file has wrong is told once.
-    let mut told: FxHashSet<(String, u32, u32, &str)> = FxHashSet::default();
-    for compiled in all {
-        let fresh = |finding: &&Diagnostic| {
+fn tell(all: &[Compiled], checked: usize, quiet: bool) {
+    // What an imported file has wrong is told once, and with the rest of what is wrong with that file.
+    let mut files: FxHashMap<String, usize> = FxHashMap::default();
+    let mut told: FxHashSet<(usize, u32, u32, &str, &str)> = FxHashSet::default();
+    let mut findings: Vec<(usize, u32, usize, &Diagnostic)> = Vec::new();
+    for (index, compiled) in all.iter().enumerate() {
+        for finding in compiled.diagnostics.iter() {
             let path = compiled.sources.get(finding.span.file).path().to_string();
-            told.insert((path, finding.span.start, finding.span.end, finding.code.id))
-        };
-        let findings: Vec<&Diagnostic> = compiled.diagnostics.iter().filter(fresh).collect();
-        plans::tell_some(&compiled.sources, &findings);
+            let next = files.len();
+            let file = *files.entry(path).or_insert(next);
+            let span = finding.span;
+            if told.insert((file, span.start, span.end, finding.code.id, &finding.message)) {
+                findings.push((file, span.start, index, finding));
+            }
+        }
     }
-    let tally = plans::tally(all.iter().map(|one| &one.diagnostics));
-    say(&format!("checked {}: {tally}\n", count(all.len(), "file")));
+    findings.sort_by_key(|&(file, start, ..)| (file, start));
+    for some in findings.chunk_by(|(_, _, one, _), (_, _, other, _)| one == other) {
+        let Some((_, _, index, _)) = some.first() else { continue };
+        let some: Vec<&Diagnostic> = some.iter().map(|(.., finding)| *finding).collect();
+        plans::tell_some(&all[*index].sources, &some);
+    }
+    if !quiet {
+        let tally = plans::tally(all.iter().map(|one| &one.diagnostics));
+        say(&format!("checked {}: {tally}\n", count(checked, "file")));
+    }
 }

@@ -100,19 +100,25 @@ fn look() -> Look {
 /// The plan files that `paths` name: each file, and what is in each directory, in order of name.
 /// Directories whose name begins with a dot are left out, unless they are named.
 pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
+    Ok(found(paths)?.into_iter().map(|(path, _)| path).collect())
+}
+
+/// The same files, and of each whether it was named itself.
+pub(super) fn found(paths: &[PathBuf]) -> Result<Vec<(PathBuf, bool)>, Failure> {
+    let mut all = Vec::new();
     for path in paths {
         if !path.is_dir() {
-            files.push(path.clone());
+            all.push((path.clone(), true));
             continue;
         }
-        let before = files.len();
+        let mut files = Vec::new();
         walk(path, &mut files)?;
-        if files.len() == before {
+        if files.is_empty() {
             return Err(Failure::new(format!("there is no `.plan` file in {}", path.display())));
         }
+        all.extend(files.into_iter().map(|file| (file, false)));
     }
-    Ok(files)
+    Ok(all)
 }
 
 fn walk(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {

@@ -70,22 +70,57 @@ fn look_up(word: &str) -> Result<String, Failure> {
             let _ = write!(page, "\n{}", rows(keys));
         }
     }
+    for (field, key) in keys(word) {
+        let _ = writeln!(page, "{}key `{}` of `{}`\n", gap(&page), key.name, field.name);
+        page.push_str(&wrapped(key.doc));
+        let _ = writeln!(page, "\n  {}; {}", key.kind.describe(), default(key));
+    }
+    let words = [("type", &table::TYPES), ("word of a machine's edges", &table::EDGE_WORDS)];
+    for (what, rows) in words {
+        for (name, doc) in rows.iter().filter(|(name, _)| *name == word) {
+            let _ = writeln!(page, "{}{what} `{name}`\n", gap(&page));
+            page.push_str(&wrapped(doc));
+        }
+    }
     let reserved = table::RESERVED_NAMES.iter().chain(&table::RESULT_FIELDS);
     for row in reserved.filter(|row| row.name.split(", ").any(|name| name == word)) {
-        let _ = writeln!(page, "{}reserved name `{word}`\n", if page.is_empty() { "" } else { "\n" });
+        let _ = writeln!(page, "{}reserved name `{word}`\n", gap(&page));
         page.push_str(&wrapped(row.doc));
     }
     for row in table::FUNCTIONS.iter().filter(|row| row.form.split('(').next() == Some(word)) {
-        let _ = writeln!(page, "{}function `{}`\n", if page.is_empty() { "" } else { "\n" }, row.form);
+        let _ = writeln!(page, "{}function `{}`\n", gap(&page), row.form);
         page.push_str(&wrapped(row.doc));
     }
     if page.is_empty() {
         let mut names: Vec<&str> = Keyword::ALL.iter().map(|keyword| keyword.as_str()).collect();
         names.extend(table::BLOCKS.iter().flat_map(|block| block.all_fields(true)).map(|field| field.name));
         names.extend(table::RESERVED_NAMES.iter().map(|row| row.name));
+        names.extend(table::TYPES.iter().chain(&table::EDGE_WORDS).map(|(name, _)| *name));
         return Err(unknown(word, &names));
     }
     Ok(page)
+}
+
+/// What separates two parts of a page.
+fn gap(page: &str) -> &'static str {
+    if page.is_empty() { "" } else { "\n" }
+}
+
+/// The keys of maps that are called `word`, or `field.key`, each with its field.
+fn keys(word: &str) -> Vec<(&'static Field, &'static Field)> {
+    let (owner, name) = word.split_once('.').map_or((None, word), |(owner, name)| (Some(owner), name));
+    let mut found: Vec<(&'static Field, &'static Field)> = Vec::new();
+    for field in table::BLOCKS.iter().flat_map(|block| block.all_fields(false)) {
+        let Kind::Map(keys) = field.kind else { continue };
+        let key = keys.iter().copied().find(|key| key.name == name);
+        if let Some(key) = key.filter(|_| owner.is_none_or(|owner| owner == field.name)) {
+            let known = found.iter().any(|(known, _)| std::ptr::eq(*known, field));
+            if !known {
+                found.push((field, key));
+            }
+        }
+    }
+    found
 }
 
 fn block(block: &Block) -> String {

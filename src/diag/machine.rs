@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::{Diagnostic, Diagnostics, Severity};
@@ -77,6 +78,14 @@ impl Findings {
                 all.diagnostics.push(finding);
             }
         }
+        // A file that is both named and imported has its findings in one go.
+        let mut files: FxHashMap<String, usize> = FxHashMap::default();
+        for finding in &all.diagnostics {
+            let next = files.len();
+            files.entry(finding.place.file.clone()).or_insert(next);
+        }
+        all.diagnostics
+            .sort_by_key(|finding| (files.get(&finding.place.file).copied(), finding.place.span.start));
         all
     }
 

@@ -159,7 +159,14 @@ impl Diagnostics {
     /// Adds a finding.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         let turn = if diagnostic.turn == Turn::None { self.turn } else { diagnostic.turn };
-        self.list.push(Diagnostic { turn, ..diagnostic });
+        let mut diagnostic = Diagnostic { turn, ..diagnostic };
+        // What is quoted may have had more lines; a message has one.
+        let related = diagnostic.related.iter_mut().map(|related| &mut related.message);
+        let texts = [Some(&mut diagnostic.message), diagnostic.label.as_mut(), diagnostic.help.as_mut()];
+        for text in texts.into_iter().flatten().chain(related).filter(|text| text.contains('\n')) {
+            *text = text.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
+        }
+        self.list.push(diagnostic);
     }
 
     /// Says which unrolling the findings to come are raised by. Gives what was said before.
@@ -308,6 +315,16 @@ mod tests {
         assert_eq!(merged(&both), expected(&[("no k", 2), ("no d", 2)]));
         let named = [(one, 0, "`a`: k"), (one, 0, "`a`: d"), (two, 0, "`b`: k"), (two, 0, "`b`: d")];
         assert_eq!(merged(&named), expected(&[("`a`: k", 2), ("`a`: d", 2)]));
+    }
+
+    #[test]
+    fn a_message_is_one_line() {
+        let mut sink = Diagnostics::new();
+        let found = CODE.at(Span::new(FileId(0), 0, 1), "no `{\n    x: string\n}`").help("a\nb");
+        sink.push(found.related(Span::new(FileId(0), 0, 1), "c\nd"));
+        let one = sink.iter().next().unwrap();
+        assert_eq!(one.message, "no `{ x: string }`");
+        assert_eq!((one.help.as_deref(), one.related[0].message.as_str()), (Some("a b"), "c d"));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What lowering learned about the text that a run has no use for, and a rule has: [`Facts`].
 
 use crate::reference::Keyword;
-use crate::source::{Spanned, Text};
+use crate::source::{Span, Spanned, Text};
+
+use super::TaskId;
 
 /// What lowering learned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,4 +14,6 @@ pub struct Facts {
     /// Declarations that nothing refers to: `let`, `param`, `template`, `profile`, `session`, in source
     /// order. Only those of the entry file: a library need not be used in full.
     pub unused: Vec<(Keyword, Spanned<Text>)>,
+    /// Tasks whose `depends_on` lists groups without tasks only, with the place of the list; in order.
+    pub lists_nothing: Vec<(TaskId, Span)>,
 }

@@ -1,7 +1,7 @@
 //! Values, types and conditions as their author would write them, for messages and drawings.
 
 use super::condition::{Condition, Operand};
-use super::kind::{Arg, Run};
+use super::kind::{Arg, Edge, EndPoint, Machine, Run};
 use super::types::{Emits, Field};
 use super::{Over, ParamType, Plan, Type, Value};
 use crate::source::Text;
@@ -71,6 +71,42 @@ pub fn operand(plan: &Plan, operand: &Operand) -> String {
 #[must_use]
 pub fn condition(plan: &Plan, condition: &Condition) -> String {
     written(plan, condition, 0)
+}
+
+/// An edge of a machine.
+#[must_use]
+pub fn edge(plan: &Plan, machine: &Machine, edge: &Edge) -> String {
+    let clauses = clauses(plan, edge);
+    let (from, to) = (end(machine, edge.from.value), end(machine, edge.to.value));
+    let space = if clauses.is_empty() { "" } else { " " };
+    format!("{from} -> {to}{space}{clauses}")
+}
+
+/// What an edge says besides its ends.
+#[must_use]
+pub fn clauses(plan: &Plan, edge: &Edge) -> String {
+    let mut said: Vec<String> = Vec::new();
+    said.extend(edge.condition.as_ref().map(|condition| format!("if {}", self::condition(plan, condition))));
+    said.extend(edge.label.as_ref().map(|label| format!("label {}", quoted(label))));
+    if edge.weighted {
+        said.push(format!("weight {}", edge.weight));
+    }
+    if edge.default {
+        said.push("default".to_owned());
+    }
+    said.join(" ")
+}
+
+/// The name of an end of an edge.
+fn end(machine: &Machine, end: EndPoint) -> &str {
+    match end {
+        EndPoint::Start => "start",
+        EndPoint::Exit => "exit",
+        EndPoint::Node(at) => {
+            machine.nodes.get(at as usize).map_or("?", |node| node.task.name.value.as_str())
+        }
+        EndPoint::Unknown => "?",
+    }
 }
 
 /// How tightly the surrounding text binds: 0 not at all, 1 `or`, 2 `and`, 3 `not`.

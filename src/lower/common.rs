@@ -349,7 +349,13 @@ impl<'a> Lower<'a, '_> {
         let whole = name.span;
         let own = self.inherited(fields, scope);
         let depends_on = match (fields.get(&table::DEPENDS_ON), id) {
-            (Some(expr), Some(id)) => self.depends_on(id, expr, scope),
+            (Some(expr), Some(id)) => {
+                let found = self.depends_on(id, expr, scope);
+                if found.is_empty() {
+                    self.plan.facts.lists_nothing.push((id, expr.span));
+                }
+                found
+            }
             (Some(_) | None, _) => Vec::new(),
         };
         let agent = kind::AgentSettings {

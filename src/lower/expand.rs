@@ -406,19 +406,36 @@ impl<'a> Lower<'a, '_> {
                 Member::Item(item) => self.unroll(item, place),
                 Member::Field(field) => {
                     // A group's fields are read once every name is known.
-                    if let Some(inside @ (Keyword::For | Keyword::Template)) = place.inside {
-                        let around = inside.as_str();
-                        self.error(
-                            MISPLACED
-                                .at(field.name.span, format!("`{around}` has no fields"))
-                                .label("belongs to a task or a group")
-                                .help("put the tasks into a group, and the field with them"),
-                        );
+                    if let Some(inside) = place.inside {
+                        self.field_of_unrolling(field, inside);
                     }
                 }
                 Member::Edge(edge) => self.misplaced_edge(edge),
             }
         }
+    }
+
+    /// Reports a field that stands in a loop or a template itself.
+    pub(super) fn field_of_unrolling(&mut self, field: &ast::Field, inside: Keyword) {
+        if let Keyword::For | Keyword::Template = inside {
+            let around = inside.as_str();
+            self.error(
+                MISPLACED
+                    .at(field.name.span, format!("`{around}` has no fields"))
+                    .label("belongs to a task or a group")
+                    .help("put the tasks into a group, and the field with them"),
+            );
+        }
+    }
+
+    pub(super) fn unknown_template(&mut self, name: &ast::Ident, file: u32) {
+        let near = self.nearest(&name.value, file, |what| matches!(what, What::Template(_)));
+        self.error(
+            names::UNKNOWN
+                .at(name.span, format!("no template is called `{}`", name.value))
+                .label("nothing to use")
+                .maybe_help(near),
+        );
     }
 
     pub(super) fn misplaced_edge(&mut self, edge: &ast::Edge) {
@@ -497,13 +514,7 @@ impl<'a> Lower<'a, '_> {
         let name = &of.template;
         let Some(decl) = self.names.get(place.scope.file, &name.value) else {
             self.plan.facts.incomplete = true;
-            let near = self.nearest(&name.value, place.scope.file, |what| matches!(what, What::Template(_)));
-            self.error(
-                names::UNKNOWN
-                    .at(name.span, format!("no template is called `{}`", name.value))
-                    .label("nothing to use")
-                    .maybe_help(near),
-            );
+            self.unknown_template(name, place.scope.file);
             return;
         };
         decl.used.set(true);

@@ -136,7 +136,10 @@ pub(super) fn modules(session: &mut Session<'_>, path: &Utf8Path) -> Vec<Rc<Modu
                 continue;
             }
             match session.module(&path) {
-                Ok(module) => modules.push(module),
+                Ok(module) => {
+                    session.imported.insert(path);
+                    modules.push(module);
+                }
                 Err(problem) => {
                     let found = unreadable(import.path.span, &import.path.value, &problem);
                     session.diagnostics.push(found);
@@ -220,9 +223,18 @@ impl Lower<'_, '_> {
         let text = self.pack_text(path, span, scope)?;
         let problem =
             self.session.schemas.entry(resolved).or_insert_with(|| schema_problem(&text).err()).clone();
-        if let Some(problem) = problem {
-            self.error(SCHEMA.at(span, format!("`{path}` is no JSON Schema: {problem}")));
-            return None;
+        match problem {
+            Some(Unfit::Elsewhere(reference)) => {
+                let message = format!("`{path}` refers to `{reference}`, which is no part of it");
+                let found = SCHEMA.at(span, message).label("needs another schema");
+                self.error(found.help("references are local, as in `{\"$ref\": \"#/$defs/name\"}`"));
+                return None;
+            }
+            Some(Unfit::Malformed(problem)) => {
+                self.error(SCHEMA.at(span, format!("`{path}` is no JSON Schema: {problem}")));
+                return None;
+            }
+            None => {}
         }
         Some(Schema { path: path.into(), text })
     }
@@ -255,10 +267,56 @@ impl Lower<'_, '_> {
     }
 }
 
-fn schema_problem(text: &str) -> Result<(), String> {
-    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+/// Why a schema cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// It refers to this, which is not in it.
+    Elsewhere(String),
+    /// It is none.
+    Malformed(String),
+}
+
+fn schema_problem(text: &str) -> Result<(), Unfit> {
+    let malformed = |error: &dyn std::fmt::Display| {
+        let text = error.to_string();
+        Unfit::Malformed(text.lines().next().unwrap_or_default().to_owned())
+    };
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| malformed(&error))?;
     let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
-    options.build(&value).map(|_| ()).map_err(|error| error.to_string())
+    match options.build(&value) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(elsewhere(&value).map_or_else(|| malformed(&error), Unfit::Elsewhere)),
+    }
+}
+
+/// The first reference that leads out of a schema.
+fn elsewhere(schema: &serde_json::Value) -> Option<String> {
+    let mut stack = vec![schema];
+    while let Some(value) = stack.pop() {
+        match value {
+            serde_json::Value::Object(members) => {
+                for (name, member) in members {
+                    match member.as_str() {
+                        Some(target) if matches!(name.as_str(), "$ref" | "$dynamicRef") => {
+                            if !target.starts_with('#') {
+                                return Some(target.to_owned());
+                            }
+                        }
+                        Some(_) => {}
+                        // These hold data.
+                        None if matches!(name.as_str(), "const" | "enum" | "default" | "examples") => {}
+                        None => stack.push(member),
+                    }
+                }
+            }
+            serde_json::Value::Array(items) => stack.extend(items),
+            serde_json::Value::Null
+            | serde_json::Value::Bool(_)
+            | serde_json::Value::Number(_)
+            | serde_json::Value::String(_) => {}
+        }
+    }
+    None
 }
 
 /// What follows the front matter between two lines `---`, if there is one.
@@ -292,6 +350,11 @@ mod tests {
         assert_eq!(schema_problem(r##"{"$defs": {"a": true}, "$ref": "#/$defs/a"}"##), Ok(()));
         assert!(schema_problem("{").is_err());
         assert!(schema_problem(r#"{"type": 3}"#).is_err());
-        assert!(schema_problem(r#"{"$ref": "https://example.com/x.json"}"#).is_err());
+        let elsewhere = |to: &str| Err(Unfit::Elsewhere(to.to_owned()));
+        assert_eq!(
+            schema_problem(r#"{"properties": {"a": {"$ref": "https://example.com/x.json"}}}"#),
+            elsewhere("https://example.com/x.json")
+        );
+        assert_eq!(schema_problem(r#"{"$ref": "x.json"}"#), elsewhere("x.json"));
     }
 }

@@ -15,6 +15,7 @@ mod fields;
 mod files;
 mod gate;
 mod header;
+mod idle;
 mod machine;
 mod names;
 mod otherwise;
@@ -100,9 +101,11 @@ pub(crate) struct Session<'w> {
     pub(crate) diagnostics: Diagnostics,
     /// Files that were read, by path from the pack's root.
     texts: FxHashMap<Utf8PathBuf, files::Read>,
-    schemas: FxHashMap<Utf8PathBuf, Option<String>>,
+    schemas: FxHashMap<Utf8PathBuf, Option<files::Unfit>>,
     /// Plan files that were parsed, by path, and all of them in the order they were read.
     parsed: FxHashMap<Utf8PathBuf, Rc<Module>>,
+    /// Files that were imported, by path.
+    pub(crate) imported: FxHashSet<Utf8PathBuf>,
     /// The plans that call each other, outermost first.
     calling: Vec<Utf8PathBuf>,
     calls: u32,
@@ -134,6 +137,7 @@ impl<'w> Session<'w> {
             texts: FxHashMap::default(),
             schemas: FxHashMap::default(),
             parsed: FxHashMap::default(),
+            imported: FxHashSet::default(),
             calling: Vec::new(),
             calls: 0,
             comparisons: 300_000,
@@ -264,6 +268,7 @@ impl<'a, 'w> Lower<'a, 'w> {
         self.resolves();
         self.continuation();
         self.otherwise();
+        self.idle_bodies();
         self.unused();
         self.plan
     }

@@ -282,7 +282,7 @@ impl Lower<'_, '_> {
     }
 
     fn frame(&self, unrolled: &Unrolled) -> Frame {
-        let head = self.slice(unrolled.head);
+        let head = one_line(self.slice(unrolled.head));
         let text = match &unrolled.variable {
             Some((name, value)) => format!("from `{head}`, `{name} = {}`", value.show()),
             None => format!("from `{}`", head.chars().take(60).collect::<String>()),
@@ -378,12 +378,7 @@ impl Lower<'_, '_> {
         } else if let Some(decl) = self.names.own(scope.file, &name.value) {
             // What a library's own names repeat in the plan that uses it is none of its business.
             let (first, sort) = (decl.span, decl.first.describe());
-            self.error(
-                DUPLICATE
-                    .at(name.span, format!("`{}` is declared twice", name.value))
-                    .label("repeats a name that is visible here")
-                    .related(first, format!("`{}` is {sort} already", name.value)),
-            );
+            self.repeats(name, (first, sort));
         }
     }
 
@@ -415,6 +410,18 @@ impl Lower<'_, '_> {
 
 /// What to do about a name that is the same in each expansion.
 const BUILD_IT: &str = "build the name with an f-string, as in `command f\"build-{x}\"`";
+
+/// A text over lines on one: what stands in brackets as close to them as on one line.
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).fold(String::new(), |mut whole, line| {
+        let apart = !whole.ends_with(['(', '[']) && !line.starts_with([')', ']']);
+        if apart && !whole.is_empty() {
+            whole.push(' ');
+        }
+        whole.push_str(line);
+        whole
+    })
+}
 
 /// Whether no task, group or parameter may be called `name`.
 pub(super) fn is_reserved(name: &str) -> bool {

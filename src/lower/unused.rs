@@ -18,7 +18,7 @@ impl<'a> Lower<'a, '_> {
         // What was never unrolled was never read, but names things all the same.
         for (file, module) in (0u32..).zip(modules) {
             for item in &module.ast.items {
-                self.idle(file, item);
+                self.unread(file, item);
             }
         }
         let Some(entry) = modules.first() else {
@@ -43,26 +43,26 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    fn idle(&self, file: u32, item: &'a Item) {
+    fn unread(&self, file: u32, item: &'a Item) {
         match item {
             Item::For(of) if !self.unrolled.contains(&of.span) => {
                 self.names_in(file, &of.list);
                 self.names_in_body(file, &of.body);
             }
-            Item::For(of) => self.idle_body(file, &of.body),
+            Item::For(of) => self.unread_body(file, &of.body),
             Item::Template(template) if !self.unrolled.contains(&template.span) => {
                 self.names_in_body(file, &template.body);
             }
-            Item::Template(template) => self.idle_body(file, &template.body),
-            Item::Block(block) => self.idle_body(file, &block.body),
+            Item::Template(template) => self.unread_body(file, &template.body),
+            Item::Block(block) => self.unread_body(file, &block.body),
             Item::Let(_) | Item::Param(_) | Item::Use(_) | Item::Import(_) | Item::Broken(_) => {}
         }
     }
 
-    fn idle_body(&self, file: u32, body: &'a ast::Body) {
+    fn unread_body(&self, file: u32, body: &'a ast::Body) {
         for member in &body.members {
             if let Member::Item(item) = member {
-                self.idle(file, item);
+                self.unread(file, item);
             }
         }
     }

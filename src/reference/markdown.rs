@@ -51,6 +51,10 @@ fn machines(page: &mut String) {
         table::COMMON.iter().filter(|field| !field.node).map(|field| format!("`{}`", field.name)).collect();
     let _ = writeln!(page, "A node has its kind's fields but for {}; and besides them:\n", lacks.join(", "));
     fields(page, table::NODE);
+    page.push_str("\n### Edges of a machine\n\n| Word | Meaning |\n| --- | --- |\n");
+    for (word, doc) in &table::EDGE_WORDS {
+        let _ = writeln!(page, "| `{word}` | {} |", cell(doc));
+    }
 }
 
 fn section(page: &mut String, row: &Block, sets: &[&[&Field]]) {

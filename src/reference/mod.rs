@@ -420,7 +420,7 @@ impl Kind {
                 format!("a number from {min} to {max}")
             }
             Self::Number { .. } => "a number".into(),
-            Self::Money => "a number of US dollars, not negative".into(),
+            Self::Money => "a number of US dollars, at least 0".into(),
             Self::Duration => "a duration, as in `30s`".into(),
             Self::Text => "a string".into(),
             Self::Words(words) => alternatives(words),

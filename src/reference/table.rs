@@ -759,6 +759,23 @@ pub static TYPES: [(&str, &str); 6] = [
     ("object", "An object with any fields."),
 ];
 
+/// The words of a machine's edges, each with what it says.
+pub static EDGE_WORDS: [(&str, &str); 6] = [
+    ("start", "Where a machine begins: the one edge from it leads to its first node."),
+    ("exit", "Where a machine ends, once its goal gates hold. Any number of edges lead to it."),
+    (
+        "if",
+        "The condition of an edge, as in `test -> fix if outcome == \"fail\"`: it reads `outcome`, `last_line`, \
+         `preferred_label`, `output.field` and `context.key`.",
+    ),
+    ("label", "What an edge is called, as in `label \"again\"`: a result's `preferred_label` chooses by it."),
+    (
+        "weight",
+        "Of several edges that could be taken the heaviest is, as in `weight 2`; an edge without one weighs 0.",
+    ),
+    ("default", "The edge that is taken where no condition holds and no label is preferred."),
+];
+
 /// A name that the engine keeps for itself.
 #[derive(Debug)]
 pub struct Reserved {
@@ -863,6 +880,7 @@ mod tests {
             }
         }
         assert!(FUNCTIONS.iter().all(|row| sentence(row.doc)));
+        assert!(TYPES.iter().chain(&EDGE_WORDS).all(|(_, doc)| sentence(doc)));
         assert!(RESERVED_NAMES.iter().chain(&RESULT_FIELDS).all(|row| sentence(row.doc)));
     }
 

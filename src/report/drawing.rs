@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use crate::ir::kind::{EndPoint, Machine};
 use crate::ir::{GroupId, Join, Kind, Plan, Stage, TaskId, spell};
 
 /// A Mermaid flowchart.
@@ -30,6 +31,24 @@ pub fn mermaid(plan: &Plan) -> String {
         for target in &plan[id].revise {
             let _ = writeln!(out, "    t{} -.->|revise| t{}", id.0, target.value.0);
         }
+    }
+    for (id, machine) in machines(plan) {
+        let _ = writeln!(out, "    subgraph m{}[\"{}\"]", id.0, entity(&plan[id].name.value));
+        for (end, name) in ends(machine) {
+            let (open, close) = match end {
+                EndPoint::Start | EndPoint::Exit => ("((", "))"),
+                EndPoint::Node(_) | EndPoint::Unknown => ("[", "]"),
+            };
+            let _ = writeln!(out, "        {}{open}\"{}\"{close}", inner(id, end), entity(name));
+        }
+        for edge in &machine.edges {
+            let said = spell::clauses(plan, edge);
+            let said = if said.is_empty() { said } else { format!("|\"{}\"|", entity(&said)) };
+            let (from, to) = (inner(id, edge.from.value), inner(id, edge.to.value));
+            let _ = writeln!(out, "        {from} -->{said} {to}");
+        }
+        out.push_str("    end\n");
+        let _ = writeln!(out, "    t{} -.- m{}", id.0, id.0);
     }
     let advisory: Vec<String> =
         plan.ids().filter(|&id| !plan[id].required).map(|id| format!("t{}", id.0)).collect();
@@ -88,8 +107,60 @@ pub fn dot(plan: &Plan) -> String {
             let _ = writeln!(out, "    t{} -> t{} {back}", id.0, target.value.0);
         }
     }
+    for (id, machine) in machines(plan) {
+        let title = dot_text(&plan[id].name.value);
+        let _ = writeln!(out, "    subgraph cluster_m{} {{ label={title}", id.0);
+        for (end, name) in ends(machine) {
+            let shape = match end {
+                EndPoint::Start | EndPoint::Exit => "circle",
+                EndPoint::Node(_) | EndPoint::Unknown => "box",
+            };
+            let _ = writeln!(out, "        {} [label={}, shape={shape}]", inner(id, end), dot_text(name));
+        }
+        for edge in &machine.edges {
+            let said = spell::clauses(plan, edge);
+            let said = if said.is_empty() { said } else { format!(" [label={}]", dot_text(&said)) };
+            let (from, to) = (inner(id, edge.from.value), inner(id, edge.to.value));
+            let _ = writeln!(out, "        {from} -> {to}{said}");
+        }
+        out.push_str("    }\n");
+        let start = inner(id, EndPoint::Start);
+        let _ = writeln!(out, "    t{} -> {start} [style=dotted, arrowhead=none]", id.0);
+    }
     out.push_str("}\n");
     out
+}
+
+/// Every machine, with its task.
+fn machines(plan: &Plan) -> impl Iterator<Item = (TaskId, &Machine)> {
+    plan.ids().filter_map(|id| match &plan[id].kind {
+        Kind::Machine(machine) => Some((id, &**machine)),
+        Kind::Command(_)
+        | Kind::Evaluate(_)
+        | Kind::Agent(_)
+        | Kind::Route(_)
+        | Kind::Gate(_)
+        | Kind::TopK(_)
+        | Kind::Report(_)
+        | Kind::Call(_) => None,
+    })
+}
+
+/// What the edges of a machine may lead from and to, with names.
+fn ends(machine: &Machine) -> impl Iterator<Item = (EndPoint, &str)> {
+    let nodes = machine.nodes.iter().zip(0u32..);
+    let nodes = nodes.map(|(node, at)| (EndPoint::Node(at), node.task.name.value.as_str()));
+    [(EndPoint::Start, "start")].into_iter().chain(nodes).chain([(EndPoint::Exit, "exit")])
+}
+
+/// What an end of a machine's edge is called in a drawing.
+fn inner(task: TaskId, end: EndPoint) -> String {
+    match end {
+        EndPoint::Start => format!("m{}_start", task.0),
+        EndPoint::Exit => format!("m{}_exit", task.0),
+        EndPoint::Node(at) => format!("m{}_{at}", task.0),
+        EndPoint::Unknown => format!("m{}_unknown", task.0),
+    }
 }
 
 fn dot_node(plan: &Plan, id: TaskId) -> String {

@@ -167,6 +167,11 @@ fn task(plan: &Plan, id: TaskId) -> Branch {
             notes: self::notes(node.task.doc.as_deref()),
             branches: Vec::new(),
         }));
+        branches.extend(machine.edges.iter().map(|edge| Branch {
+            line: clean(&spell::edge(plan, machine, edge)),
+            notes: Vec::new(),
+            branches: Vec::new(),
+        }));
     }
     if let Kind::Route(route) = &task.kind {
         branches.extend(route.questions.iter().map(|question| {

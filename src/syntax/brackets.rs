@@ -5,8 +5,10 @@
 
 use crate::diag::{Code, Severity};
 
+use super::errors::UNEXPECTED_TOKEN;
 use super::lexer::{Lexer, NESTING_LIMIT, offset};
-use super::tokens::{is_keyword, kind, word_kind};
+use super::split::names_a_block;
+use super::tokens::{is_keyword, is_word, kind, word_kind};
 
 pub(super) static UNCLOSED_BRACKET: Code = Code {
     id: "plan::syntax::unclosed_bracket",
@@ -169,7 +171,7 @@ impl Lexer<'_> {
             if self.hole == Some(self.frames.len()) {
                 self.hole = None;
             }
-            if self.kinds.len() == frame.token as usize + 1 {
+            if !self.deep && self.kinds.len() == frame.token as usize + 1 {
                 self.empty_expression(frame, start);
                 return;
             }
@@ -241,6 +243,35 @@ impl Lexer<'_> {
         {
             self.leave_open(self.frames.len() - 1);
         }
+    }
+
+    /// Before the first word of a line, in a text whose brackets do not balance: a field further in than a line
+    /// that was the head of a block shows that its `{` is missing.
+    pub(super) fn recover_after_head(&mut self, start: usize, end: usize) {
+        let head = self.kinds.get(self.line_token..).unwrap_or_default();
+        let named = match head {
+            [kind::PLAN, kind::STRING] | [kind::CONTINUE] => true,
+            [first, name] => names_a_block(*first) && is_word(*name),
+            [first, kind::FORMAT, .., kind::FORMAT_END] => names_a_block(*first),
+            _ => false,
+        };
+        let deeper = offset(start - self.line_start) > self.indent;
+        let inside = self.frames.last().is_none_or(|frame| frame.kind == kind::OPEN_BRACE);
+        if !named || !deeper || !inside || !self.is_assigned(end) {
+            return;
+        }
+        let Some(&(_, behind)) = self.places.last() else { return };
+        let behind = behind as usize;
+        self.report(
+            UNEXPECTED_TOKEN
+                .at(self.span(behind, behind), "expected `{`, found the end of the line")
+                .label("expected `{`")
+                .help("the `{` of a block stands on the line of its name"),
+        );
+        let at = std::mem::replace(&mut self.at, behind);
+        (self.fresh, self.breaks) = (false, false);
+        self.open_frame(kind::OPEN_BRACE, behind, false);
+        (self.at, self.fresh, self.breaks) = (at, true, true);
     }
 
     /// Before a word within a line that ends at `end`, in a text whose brackets do not balance: `name =` never

@@ -292,7 +292,7 @@ impl<'a> Builder<'a> {
                 }
                 Rule::weight => {
                     let weight = self.weight(at + 1);
-                    std::mem::replace(&mut edge.weight, weight).is_some()
+                    edge.weight.replace(weight).is_some()
                 }
                 Rule::default => edge.default.replace(here).is_some(),
                 _ => false,
@@ -318,17 +318,23 @@ impl<'a> Builder<'a> {
         edge
     }
 
-    fn weight(&mut self, token: usize) -> Option<Spanned<i64>> {
-        if self.is_broken(token) {
-            return None;
-        }
+    /// What an edge weighs; one that is wrong is said to be, and weighs nothing.
+    fn weight(&mut self, token: usize) -> Spanned<i64> {
         let span = self.tokens.span(token);
         let integer = numbers::number(self.written(token)).and_then(|number| number.integer);
-        if integer.is_none() {
-            let written = super::stray::cut(self.written(token), 30);
-            self.findings.push(WEIGHT.at(span, format!("a weight is a whole number, not `{written}`")));
+        if integer.is_none() && !self.is_broken(token) {
+            let all = self.written(token);
+            let written = super::stray::cut(all, 30);
+            let whole = all.bytes().all(|b| b.is_ascii_digit() || b == b'-' || b == b'_');
+            self.findings.push(WEIGHT.at(
+                span,
+                match whole {
+                    true => format!("`{written}` is too large for a weight"),
+                    false => format!("a weight is a whole number, not `{written}`"),
+                },
+            ));
         }
-        integer.map(|weight| Spanned::new(weight, span))
+        Spanned::new(integer.unwrap_or_default(), span)
     }
 
     // ---- Expressions ------------------------------------------------------------------------------

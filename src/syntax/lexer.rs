@@ -102,6 +102,8 @@ pub(super) struct Lexer<'a> {
     pub(super) line_start: usize,
     /// The column of the first token of the current line.
     pub(super) indent: u32,
+    /// The first token of the current line, or of the last that had one.
+    pub(super) line_token: usize,
     /// Whether no token has been seen on the current line.
     pub(super) fresh: bool,
     /// Whether a line break has been seen since the last token.
@@ -140,6 +142,7 @@ impl<'a> Lexer<'a> {
             deep: false,
             line_start: start,
             indent: 0,
+            line_token: 0,
             fresh: true,
             breaks: false,
             comments: Vec::new(),
@@ -257,6 +260,7 @@ impl<'a> Lexer<'a> {
         }
         if self.fresh {
             self.fresh = false;
+            self.line_token = self.kinds.len();
             self.indent = offset(start - self.line_start);
             if let Some((first, last)) = self.doc.take() {
                 self.docs.push(Doc { token: offset(self.kinds.len()), first, last });
@@ -380,6 +384,7 @@ impl<'a> Lexer<'a> {
         if self.fresh {
             if self.recovering {
                 self.recover_before_word(start, end);
+                self.recover_after_head(start, end);
             }
             if self.kinds.last().is_some_and(|last| asks_for_a_value(*last)) && self.begins_member(start, end)
             {

@@ -107,6 +107,21 @@ fn show_draws_the_plan_in_four_ways() {
 }
 
 #[test]
+fn a_machine_is_drawn_with_its_edges() {
+    let pack = Pack::new(
+        "plan \"refactor\" {}\n\nmachine m {\n    command build { run = \"make\" }\n    \
+         command test { run = \"make test\", goal_gate = true, retry_target = build }\n    \
+         start -> build -> test\n    test -> build if outcome == \"fail\" label \"again\" weight 2\n    \
+         test -> exit default\n}\n",
+    );
+    for format in ["text", "mermaid", "dot"] {
+        let came = pack.plan(&["show", "--format", format, "p.plan"]);
+        assert_eq!((came.code, came.err.as_str()), (0, ""));
+        insta::assert_snapshot!(format!("show-machine-{format}"), came.out);
+    }
+}
+
+#[test]
 fn params_are_a_json_schema_whatever_else_is_wrong() {
     let pack = Pack::new(
         "param target: string { doc = \"what to build\", pattern = \"^[a-z]+$\" }\n\n\
@@ -175,6 +190,13 @@ fn reference_looks_up_blocks_fields_and_names() {
         ("item", "reserved name `item`"),
         ("goal_gate", "a machine's nodes"),
         ("otherwise", "function `otherwise(route.question)`"),
+        ("file", "function `file(\"path\")`"),
+        ("budget.usd", "key `usd` of `budget`"),
+        ("steps", "key `steps` of `budget`"),
+        ("string", "type `string`"),
+        ("exit", "word of a machine's edges `exit`"),
+        ("label", "word of a machine's edges `label`"),
+        ("weight", "word of a machine's edges `weight`"),
     ] {
         let came = pack.plan(&["reference", word]);
         assert_eq!(came.code, 0, "{word}: {came:?}");

@@ -103,6 +103,43 @@ fn what_an_imported_file_has_wrong_is_told_once() {
 }
 
 #[test]
+fn a_library_below_its_pack_is_checked_with_those_that_import_it() {
+    let pack = Pack::new("import \"lib/tasks.plan\"\n\nuse t(\"a\")\n");
+    std::fs::create_dir_all(pack.file("lib")).unwrap();
+    pack.write("common.plan", "let greeting = \"hello\"\n");
+    let text = "import \"../common.plan\"\n\ntemplate t(x) {\n    command f\"{x}\" { run = [\"echo\", greeting] }\n}\n";
+    pack.write("lib/tasks.plan", text);
+    let came = pack.plan(&["check", "."]);
+    assert_eq!(came.code, 0, "{came:?}");
+    assert!(came.err.contains("checked 3 files: nothing wrong"), "{came:?}");
+    let quiet = pack.plan(&["check", "--quiet", "."]);
+    assert_eq!((quiet.code, quiet.err.as_str()), (0, ""), "{quiet:?}");
+    // Named, it is looked at as what it would be by itself.
+    assert_eq!(pack.plan(&["check", "lib/tasks.plan"]).code, 1);
+    pack.write("lib/tasks.plan", &text.replace("run", "rnu"));
+    assert_eq!(pack.plan(&["check", "-q", "."]).err.matches("plan::field::unknown").count(), 1);
+}
+
+#[test]
+fn findings_of_a_file_come_in_its_order() {
+    let pack = Pack::new(
+        "template t(x) {\n    command f\"{x}\" { run = \"true\", retries = x }\n}\n\nuse t(1)\n\nlet y = z\n",
+    );
+    pack.write("q.plan", "import \"p.plan\"\n\nuse t(\"a\")\n");
+    let document = json(&pack.plan(&["check", "--format", "json", "p.plan", "q.plan"]));
+    let places: Vec<(&str, u64)> = document["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| (found["file"].as_str().unwrap(), found["line"].as_u64().unwrap()))
+        .collect();
+    let mut sorted = places.clone();
+    sorted.sort();
+    assert!(places.len() > 2, "{document}");
+    assert_eq!(places, sorted, "{document}");
+}
+
+#[test]
 fn standard_input_is_a_file_of_this_directory() {
     let pack = Pack::new(GOOD);
     pack.write("prompt.md", "Do it.\n");

@@ -35,11 +35,17 @@ fn check(context: &Context<'_>, found: &mut Diagnostics) {
             Join::Settled => "waits for every dependency",
         };
         if task.depends_on.is_empty() {
+            let listed = &context.plan.facts.lists_nothing;
+            let empty = listed.binary_search_by_key(&id, |(task, _)| *task).ok().map(|at| listed[at].1);
+            let (place, why) = match empty {
+                Some(list) => (list, "there is no task in this"),
+                None => (task.name.span, "declared without `depends_on`"),
+            };
             found.push(
                 NO_DEPENDENCIES
                     .at(task.join.span, format!("`{}` has no dependency to join", context.name(id)))
                     .label(label)
-                    .related(task.name.span, "declared without `depends_on`")
+                    .related(place, why)
                     .help("name at least one task, as in `depends_on = [audit]`, or drop `join`"),
             );
         }
