@@ -1,6 +1,7 @@
 //! Runs of called plans on disk, behind the port of `exec`: below their caller's, with its mask and its frozen
 //! files.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
@@ -38,6 +39,8 @@ pub(super) struct Shared {
     pub(super) frozen_set: Option<FileSet>,
     pub(super) pack: Utf8PathBuf,
     pub(super) random: crate::source::Text,
+    /// What tells secrets apart, with that as the salt.
+    pub(super) secrets: BTreeMap<crate::source::Text, Option<crate::source::Text>>,
 }
 
 /// A run that was opened.
@@ -111,6 +114,7 @@ impl RunCalls {
             ceilings: calling.ceilings,
             version: env!("CARGO_PKG_VERSION").into(),
             random: self.shared.random.clone(),
+            secrets: self.shared.secrets.clone(),
             ..About::default()
         };
         let (run, _, lock) = self.run.create_called(calling.name, about, &bytes)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 
 use super::state::{Opened, StateArguments};
-use super::{Answer, Exit, Failure, say};
+use super::{Answer, Exit, Failure, say, secrets};
 use crate::event::{Body, Event, Status};
 use crate::history::{Row, State, split_name};
 use crate::ir::dump::TaskDocument;
@@ -65,10 +65,19 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     }
     let shown = choose(&attempts, arguments)?;
     for &attempt in &shown {
+        if !opened.shows_streams(attempt) {
+            return Err(withheld(&opened));
+        }
         show(&opened.run, attempt, &opened.mask).map_err(|error| cannot(&error))?;
         elsewhere(&opened, attempt);
     }
     Ok(Exit::Good)
+}
+
+/// A stream is masked when its attempt has ended, and before that by who shows it.
+fn withheld(opened: &Opened) -> Failure {
+    let how = secrets::set_them(&opened.withheld);
+    Failure::new(format!("the streams of `{}` are not masked yet: {how}", opened.run.name))
 }
 
 fn cannot(error: &io::Error) -> Failure {
@@ -213,6 +222,9 @@ fn follow(state: &StateDir, mut opened: Opened, task: &str) -> Result<(), Failur
         }
         let end = is_over(&opened, task) || opened.state() != State::Running;
         for attempt in &mut growing {
+            if !opened.shows_streams(attempt.attempt) {
+                return Err(withheld(&opened));
+            }
             match attempt.show(&opened.run, &opened.mask, end) {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
                 shown => shown.map_err(|error| cannot(&error))?,

@@ -6,22 +6,22 @@ use std::sync::{Arc, Mutex};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 
-use super::state::{Opened, StateArguments, history_of, shown};
+use super::dry_run::DryRun;
+use super::state::{Opened, StateArguments, history_of};
 use super::terminal::{self, Terminal};
-use super::wiring::{Control, Readers, RunFiles, RunLog, Shown, lock, tail};
-use super::{Answer, Exit, Failure, calls, plans, print, requests, say, status, streams, values};
+use super::wiring::{Control, Lost, Readers, RunFiles, RunLog, Shown, lock, tail};
+use super::{Answer, Exit, Failure, calls, plans, print, requests, say, secrets, status, streams, values};
 use crate::clock::Real;
 use crate::compile::{Bindings, Compiled};
 use crate::event::{Ceilings, Event, FileSet, PlanAdmitted, Verdict};
 use crate::exec::admission::{self, Machine, Operator};
 use crate::exec::ports::{Ports, Source};
-use crate::exec::reuse::{Common, Past, can_hold};
+use crate::exec::reuse::{Common, Past};
 use crate::exec::{self, Outcome, RunOptions};
 use crate::history::History;
 use crate::ir::{Millis, Shell, Usd, dump};
 use crate::report::lines::Detail;
 use crate::report::people::People;
-use crate::report::text;
 use crate::runner::{Local, Signals};
 use crate::source::Text;
 use crate::store::about::{self, About};
@@ -137,6 +137,8 @@ struct Admitted {
     admission: PlanAdmitted,
     /// The files to freeze, of a run that begins.
     frozen: Vec<Text>,
+    /// The variables that some task lists as secrets.
+    secrets: Vec<Text>,
     mask: Arc<Mask>,
     operator: Operator,
     pack: Utf8PathBuf,
@@ -178,8 +180,13 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
             let Some(admitted) = admit(arguments, plan, &About::default())? else { return Ok(Exit::Refused) };
             if arguments.dry_run {
                 let reused = other.map(|other| reused(other, &admitted, &About::default())).transpose()?;
-                print(dry_run(&admitted, reused.as_ref()))?;
-                return Ok(Exit::Good);
+                let past = reused.as_ref().map(|reused| &*reused.past);
+                let dry = DryRun::new(&admitted.plan, &admitted.operator, &admitted.workspace, past);
+                print(match arguments.format {
+                    Format::Text => dry.text(),
+                    Format::Json => dry.json(),
+                })?;
+                return Ok(if dry.gap.is_some() { Exit::Invalid } else { Exit::Good });
             }
             let sitting = begin(arguments, &state, &admitted, other)?;
             drive(arguments, &admitted, sitting)
@@ -245,8 +252,9 @@ fn admit(arguments: &Arguments, plan: &Utf8Path, past: &About) -> Result<Option<
     }
     let document = dump::document(&valid);
     let bytes = serde_json::to_vec(&document).expect("every field can be written");
-    let secrets: Vec<Text> = admission::secrets(&valid).into_iter().collect();
-    let mask = Arc::new(mask(&secrets)?);
+    let names: Vec<Text> = admission::secrets(&valid).into_iter().collect();
+    let mask = Arc::new(secrets::mask(&names)?);
+    tell_unset(&valid, &names);
     let params = bound(&valid);
     Ok(Some(Admitted {
         plan: valid,
@@ -255,12 +263,23 @@ fn admit(arguments: &Arguments, plan: &Utf8Path, past: &About) -> Result<Option<
         params,
         admission,
         frozen: frozen.into_iter().collect(),
+        secrets: names,
         mask,
         operator,
         pack,
         workspace,
         plan_file,
     }))
+}
+
+/// Tells of secrets that are not set: a task may do without, and who launches it may have forgotten.
+fn tell_unset(plan: &ValidPlan, names: &[Text]) {
+    for name in names.iter().filter(|name| std::env::var_os(name.as_str()).is_none()) {
+        let lists = |task: &&crate::ir::Task| task.secrets.iter().any(|secret| secret.value == *name);
+        let by = plan.tasks.iter().find(lists);
+        let by = by.map_or_else(String::new, |task| format!(", which `{}` lists,", task.name.value));
+        say(&format!("plan: the secret `{name}`{by} is not set\n"));
+    }
 }
 
 /// The values that the operator gives; a resumed run has those that it began with.
@@ -291,12 +310,6 @@ pub(super) fn missing_shells() -> Vec<Shell> {
     [Shell::Bash, Shell::Sh].into_iter().filter(|shell| !has(shell.argv()[0])).collect()
 }
 
-fn mask(secrets: &[Text]) -> Result<Mask, Failure> {
-    let values: Vec<_> = secrets.iter().filter_map(|name| Some((name, std::env::var(name).ok()?))).collect();
-    let values = values.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    Mask::new(values).map_err(|short| Failure::new(short.to_string()))
-}
-
 fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
     path.canonicalize_utf8().map_err(|error| Failure::new(format!("cannot use `{path}`: {error}")))
 }
@@ -315,7 +328,11 @@ fn other_run(state: &StateDir, wanted: &str) -> Result<Opened, Failure> {
 
 /// A run, held against the plan that is admitted and what its run was launched with.
 fn reused(other: Opened, admitted: &Admitted, about: &About) -> Result<Reused, Failure> {
-    let Opened { run, about: then, plan, history, .. } = other;
+    let Opened { run, about: then, plan, history, withheld, .. } = other;
+    if !withheld.is_empty() {
+        let message = format!("nothing is taken over from `{}`: {}", run.name, secrets::set_them(&withheld));
+        return Err(Failure::new(message));
+    }
     let beside = || Utf8Path::new(&then.plan_file).parent().map(Utf8Path::to_owned);
     let workspace = then.workspace.as_ref().map(Utf8PathBuf::from).or_else(beside);
     let common = Common {
@@ -337,6 +354,7 @@ fn begin(
         [] => None,
         paths => Some(Store::foresee(&admitted.pack, paths).map_err(Failure::new)?),
     };
+    let random: Text = random::<32>()?.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
     let about = About {
         schema: about::SCHEMA,
         plan: admitted.plan.name.clone(),
@@ -353,37 +371,49 @@ fn begin(
             steps: arguments.max_steps,
         },
         version: env!("CARGO_PKG_VERSION").into(),
-        random: random::<32>()?.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into(),
+        secrets: secrets::digests(&admitted.secrets, &random),
+        random,
         ..About::default()
     };
+    let reused = other.map(|other| reused(other, admitted, &about)).transpose()?;
     let now = jiff::Timestamp::now().as_millisecond();
     let (run, about, lock) = state.create(now, about, &admitted.bytes)?;
     // The lock is on the log of the directory under its final name: nothing depends on the path.
     let run = RunDir { path: absolute(&run.path)?, ..run };
-    if let Some(frozen) = &about.frozen {
-        freeze(&run, admitted, frozen)?;
-    }
-    let (_, digest) = About::read(&run)?;
-    let shared = lock.share().map_err(|error| Failure::new(format!("cannot keep the lock: {error}")))?;
-    let writer = Writer::begin(&run, lock, &digest)?;
+    let (shared, writer) = match open_new(&run, admitted, &about, lock) {
+        Ok(opened) => opened,
+        Err(failure) => {
+            // Nothing has happened in it, and nothing can.
+            let removed = fs::remove_dir_all(&run.path);
+            removed
+                .map_err(|error| Failure::new(format!("{failure}; cannot remove `{}`: {error}", run.path)))?;
+            state.mend_latest()?;
+            return Err(failure);
+        }
+    };
     let store = Store::new(run.clone(), arguments.files_limit, []);
     let admission = admitted.admission.clone();
-    let reused = other.map(|other| reused(other, admitted, &about)).transpose()?;
     Ok(Sitting { run, about, lock: shared, writer, store, past: Vec::new(), admission, reused })
+}
+
+/// Stores what is frozen in a run that was made, and begins its log.
+fn open_new(run: &RunDir, admitted: &Admitted, about: &About, lock: Lock) -> Result<(Lock, Writer), Failure> {
+    if let Some(frozen) = &about.frozen {
+        freeze(run, admitted, frozen)?;
+    }
+    let (_, digest) = About::read(run)?;
+    let shared = lock.share().map_err(|error| Failure::new(format!("cannot keep the lock: {error}")))?;
+    Ok((shared, Writer::begin(run, lock, &digest)?))
 }
 
 /// Stores the frozen files, which have to be what they were a moment ago.
 fn freeze(run: &RunDir, admitted: &Admitted, frozen: &FileSet) -> Result<(), Failure> {
     let stored = Store::new(run.clone(), u64::MAX, []).capture_all(&admitted.pack, &admitted.frozen);
-    let wrong = match stored {
-        Ok(stored) if stored == *frozen => return Ok(()),
-        Ok(_) => "a frozen file has changed while the run began".to_owned(),
-        Err(why) => format!("a frozen file cannot be stored: {why}"),
-    };
-    // Nothing has happened in it, and nothing can.
-    fs::remove_dir_all(&run.path)
-        .map_err(|error| Failure::new(format!("{wrong}; cannot remove `{}`: {error}", run.path)))?;
-    Err(Failure::new(wrong))
+    match stored {
+        Ok(stored) if stored == *frozen => Ok(()),
+        Ok(_) => Err(Failure::new("a frozen file has changed while the run began")),
+        Err(why) => Err(Failure::new(format!("a frozen file cannot be stored: {why}"))),
+    }
 }
 
 /// Takes up a run, unless something speaks against it; then nothing of it is touched.
@@ -403,7 +433,8 @@ fn go_on(
         gates: &frozen::fingerprint(&dump::gates_fingerprint(&admitted.document), about.frozen.as_ref()),
         params: &admitted.params,
     };
-    let reasons = resume::refusals(&about, &before, &now);
+    let mut reasons = resume::refusals(&about, &before, &now);
+    reasons.extend(secrets::differences(&about));
     if !reasons.is_empty() {
         let reasons = reasons.join("; ");
         return Err(Failure::new(format!("`{}` is not gone on with: {reasons}", run.name)));
@@ -494,12 +525,14 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
             frozen_set: about.frozen.clone(),
             pack: admitted.pack.clone(),
             random: about.random.clone(),
+            secrets: about.secrets.clone(),
         }),
     };
     let files = Arc::new(RunFiles::new(run.clone(), store, frozen, other, mask, readers));
+    let lost = Lost::default();
     let reporter = match &people {
         Some(people) => Shown::People(Arc::clone(people)),
-        None => Shown::Events(Arc::clone(&admitted.mask)),
+        None => Shown::Events(Arc::clone(&admitted.mask), Lost::clone(&lost)),
     };
     let mut sources: Vec<Box<dyn Source>> = vec![Box::new(Signals::default()), Box::new(Control(requests))];
     if let Some(people) = people.as_ref().filter(|_| detail != Detail::Quiet && streams::is_terminal())
@@ -545,10 +578,18 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
     if let Some(people) = people {
         let quiet = detail == Detail::Quiet && matches!(code, Ok(Exit::Good));
         let lines = if quiet { Vec::new() } else { summary(run, about, admitted, outcome, detail)? };
-        lock(&people).end(&lines);
+        let mut people = lock(&people);
+        people.end(&lines);
+        if let Some(why) = people.lost() {
+            // How it came out is kept, and the exit code says it.
+            say(&format!("plan: cannot write to standard output: {why}\n"));
+        }
     }
     drop(held);
-    code
+    match lost.get() {
+        Some(why) => Err(Failure::new(format!("events are missing on standard output: {why}"))),
+        None => code,
+    }
 }
 
 fn people(run: &RunDir, mask: &Arc<Mask>, detail: Detail) -> People {
@@ -616,54 +657,9 @@ fn summary(
         history: outcome.history,
         held: false,
         mask: Mask::clone(&admitted.mask),
+        withheld: Vec::new(),
     };
     let mut lines = vec![String::new()];
     lines.extend(status::summary(&opened, detail));
     Ok(lines)
-}
-
-/// What would run, in the order in which it would be considered.
-fn dry_run(admitted: &Admitted, reused: Option<&Reused>) -> String {
-    let plan = &admitted.plan;
-    let runnable = admission::runnable(plan, &admitted.operator.caps);
-    let ceilings = admission::ceilings(plan, &admitted.operator, None);
-    let mut out = format!("{}  {}\n", plan.name, text::count(plan.tasks.len(), "task"));
-    for &id in plan.graph().order() {
-        let task = &plan[id];
-        let mut words = vec![format!("  {:<9} {}", task.kind.as_str(), task.name.value)];
-        if !task.depends_on.is_empty() {
-            let names: Vec<&str> =
-                task.depends_on.iter().map(|dependency| plan[dependency.task].name.value.as_str()).collect();
-            words.push(format!("after {}", names.join(", ")));
-        }
-        words.extend((!task.required).then(|| "advisory".to_owned()));
-        words.extend((task.stage == crate::ir::Stage::Epilogue).then(|| "epilogue".to_owned()));
-        words.extend(task.over.is_some().then(|| "fans out".to_owned()));
-        words.extend(task.when.is_some().then(|| "if its condition holds".to_owned()));
-        if let Some(past) = reused.map(|reused| &reused.past).filter(|_| can_hold(task)) {
-            words.push(match past.changed(&task.name.value) {
-                Some(why) => format!("afresh: {why}"),
-                None => "reused if what it sees is the same".to_owned(),
-            });
-        }
-        if !runnable.has(id) {
-            words.push(admission::why_not(plan, &runnable, id).to_string());
-        }
-        out.push_str(&words.join("  "));
-        out.push('\n');
-    }
-    let limits = [
-        ceilings.usd.map(|usd| format!("${usd}")),
-        ceilings.time_ms.map(|time| time.to_string()),
-        ceilings.steps.map(|steps| text::count(usize::try_from(steps).unwrap_or(usize::MAX), "attempt")),
-    ];
-    let limits: Vec<String> = limits.into_iter().flatten().collect();
-    if !limits.is_empty() {
-        out.push_str(&format!("at most {}\n", limits.join(", ")));
-    }
-    if let Some(gap) = admission::gap(plan, &runnable) {
-        out.push_str(&format!("nothing would run: {}\n", gap.trim_start_matches("nothing ran: ")));
-    }
-    out.push_str(&format!("in {}; nothing was started\n", shown(&admitted.workspace)));
-    out
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
-use super::Failure;
-use crate::event::{Event, Raw};
+use super::{Failure, secrets};
+use crate::event::{Body, Event, Raw, Warning};
 use crate::history::{History, Stakes, State};
 use crate::ir::dump;
 use crate::report::status;
@@ -52,6 +52,8 @@ pub(super) struct Opened {
     pub(super) held: bool,
     /// Its secrets, as far as this environment knows them.
     pub(super) mask: Mask,
+    /// Those of its secrets that this environment does not know: what may hold them is not shown.
+    pub(super) withheld: Vec<Text>,
 }
 
 impl Opened {
@@ -79,14 +81,15 @@ impl Opened {
         log: read::Log,
         held: bool,
     ) -> Result<Self, Failure> {
-        let secrets = secrets(plan);
+        let names = names_of_secrets(plan);
         let unreadable = |error| Failure::new(format!("cannot use `{}`: {error}", run.plan()));
         let plan: dump::Document = serde_json::from_slice(plan).map_err(unreadable)?;
         let mut history = history_of(&run, &plan, &log.events)?;
         if history.run.is_empty() {
             history.run = run.name.clone();
         }
-        Ok(Self { run, about, plan, log, history, held, mask: mask_of(&secrets) })
+        let withheld = secrets::unknown(&about);
+        Ok(Self { run, about, plan, log, history, held, mask: mask_of(&names), withheld })
     }
 
     /// Whether it runs, waits, was interrupted, or has ended.
@@ -94,10 +97,34 @@ impl Opened {
         status::state(&self.history, self.held)
     }
 
+    /// A result as it may be shown: nothing of it where a secret could not be masked.
+    pub(super) fn show(&self, raw: &Raw) -> Raw {
+        match &self.withheld[..] {
+            [] => self.mask.json(raw),
+            _ => serde_json::value::RawValue::NULL.to_owned().into(),
+        }
+    }
+
+    /// Says that results are not shown, and what to do about it, where that is so.
+    pub(super) fn withholds(&self) -> Option<String> {
+        let what = || format!("results are withheld: {}", secrets::set_them(&self.withheld));
+        (!self.withheld.is_empty()).then(what)
+    }
+
+    /// Whether the streams of `attempt` can be shown: those of one that has ended were masked then.
+    pub(super) fn shows_streams(&self, attempt: u32) -> bool {
+        let ended =
+            |event: &Event| matches!(&event.body, Body::AttemptEnded(body) if body.attempt == attempt);
+        self.withheld.is_empty() || self.log.events.iter().any(ended)
+    }
+
     /// The status document. The time of a run that goes on does not stand still between its events.
     pub(super) fn document(&self) -> status::Document {
-        let show = |raw: &Raw| self.mask.json(raw);
+        let show = |raw: &Raw| self.show(raw);
         let mut document = status::document(&self.history, self.held, &show);
+        if let Some(message) = self.withholds() {
+            document.warnings.push(Warning { task: None, message: message.into() });
+        }
         if self.state() == State::Running {
             let written = self.run.log().metadata().and_then(|metadata| metadata.modified());
             let since = written.ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
@@ -120,7 +147,7 @@ pub(super) fn history_of(run: &RunDir, plan: &dump::Document, events: &[Event]) 
 }
 
 /// The names of the variables that some task of a compiled plan lists as secrets.
-pub(super) fn secrets(plan: &[u8]) -> BTreeSet<Text> {
+fn names_of_secrets(plan: &[u8]) -> BTreeSet<Text> {
     let mut names = BTreeSet::new();
     if let Ok(value) = serde_json::from_slice::<Value>(plan) {
         collect_secrets(&value, &mut names);

@@ -5,7 +5,7 @@ use std::io::{Seek, SeekFrom};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::state::{Opened, StateArguments, shown};
-use super::{Answer, Exit, Failure, print, streams};
+use super::{Answer, Exit, Failure, print, say, streams};
 use crate::report::Roles;
 use crate::report::html::{self, Streams, Tail};
 use crate::report::lines::Detail;
@@ -54,6 +54,9 @@ enum Format {
 /// Shows the status.
 pub(super) fn run(arguments: &Arguments) -> Answer {
     let opened = Opened::new(&arguments.state.open(), &arguments.run)?;
+    if let Some(message) = opened.withholds() {
+        say(&format!("plan: {message}\n"));
+    }
     let text = match arguments.format {
         Format::Json => {
             let mut text = serde_json::to_string(&opened.document()).expect("every field can be written");
@@ -74,16 +77,19 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
 }
 
 fn page(opened: &Opened) -> String {
-    let streams = |attempt| Streams {
-        out: tail(&opened.run.stdout(attempt), &opened.mask),
-        err: tail(&opened.run.stderr(attempt), &opened.mask),
+    let streams = |attempt| match opened.shows_streams(attempt) {
+        false => Streams::default(),
+        true => Streams {
+            out: tail(&opened.run.stdout(attempt), &opened.mask),
+            err: tail(&opened.run.stderr(attempt), &opened.mask),
+        },
     };
     html::page(&html::Input {
         plan: &opened.plan,
         history: &opened.history,
         events: &opened.log.events,
         held: opened.held,
-        show: &|raw| opened.mask.json(raw),
+        show: &|raw| opened.show(raw),
         mask: &|text| opened.mask.text(text),
         streams: &streams,
     })

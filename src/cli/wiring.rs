@@ -177,6 +177,10 @@ impl Files for RunFiles {
         self.inputs.file(json)
     }
 
+    fn forget_inputs(&self, json: &str) {
+        self.inputs.forget(json);
+    }
+
     fn stage(&self, sets: &[Staged]) -> Result<Staging, String> {
         let wanted = sets.iter().map(|set| staging::Wanted { directory: &set.directory, set: &set.set });
         let staged = self.staging.stage(&self.store, &wanted.collect::<Vec<_>>())?;
@@ -234,11 +238,17 @@ impl Files for RunFiles {
         let kept = reports::keep(&path, rendered.as_bytes());
         kept.map_err(|error| format!("`{path}` cannot be written: {error}"))?;
         match &self.readers {
-            Readers::People(people) => lock(people).report(rendered),
-            Readers::Aside => rendered.lines().for_each(|line| say(&format!("{}\n", text::clean(line)))),
-            Readers::Nobody => {}
+            Readers::People(people) => {
+                let lost = |why| format!("it cannot be written to standard output: {why}");
+                lock(people).report(rendered).map_err(lost)
+            }
+            Readers::Aside => {
+                let lines: String = rendered.lines().map(|line| format!("{}\n", text::clean(line))).collect();
+                let written = std::io::stderr().lock().write_all(lines.as_bytes());
+                written.map_err(|error| format!("it cannot be written to standard error: {error}"))
+            }
+            Readers::Nobody => Ok(()),
         }
-        Ok(())
     }
 
     fn restore(&self) -> Result<Vec<Text>, String> {
@@ -302,14 +312,17 @@ pub(super) enum Shown {
     /// People.
     People(Arc<std::sync::Mutex<People>>),
     /// Programs: one event a line.
-    Events(Arc<Mask>),
+    Events(Arc<Mask>, Lost),
 }
+
+/// Why some of the events were not written to standard output, where that is so.
+pub(super) type Lost = Arc<OnceLock<String>>;
 
 impl Reporter for Shown {
     fn event(&mut self, event: &Event, history: &History) {
         match self {
             Self::People(people) => lock(people).event(event, history),
-            Self::Events(mask) => {
+            Self::Events(mask, lost) => {
                 let mut out = std::io::stdout().lock();
                 let line = if mask.is_empty() {
                     event.fields()
@@ -318,8 +331,13 @@ impl Reporter for Shown {
                     mask.results(&mut shown.body);
                     shown.fields()
                 };
-                // A reader that has gone away disturbs no run.
-                let _ = out.write_all(format!("{{{line}}}\n").as_bytes()).and_then(|()| out.flush());
+                match out.write_all(format!("{{{line}}}\n").as_bytes()).and_then(|()| out.flush()) {
+                    // A reader that has gone away has read enough.
+                    Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                        lost.get_or_init(|| error.to_string());
+                    }
+                    Ok(()) | Err(_) => {}
+                }
             }
         }
     }
@@ -327,7 +345,7 @@ impl Reporter for Shown {
     fn tick(&mut self, history: &History, now: Millis) {
         match self {
             Self::People(people) => lock(people).tick(history, now),
-            Self::Events(_) => {}
+            Self::Events(..) => {}
         }
     }
 }

@@ -27,7 +27,7 @@ use super::scheduler::{Action, Compare, Dispatch, Options, Scheduler, Unverified
 use super::states::RunPhase;
 use crate::event::{
     Alive, AttemptStarted, Body, EndedBy, Event, Exit, GateAnswered, Interrupted, PlanAdmitted, ReuseDecided,
-    RunResumed, RunStarted, StopRequested, VERSION, Warning,
+    RunResumed, RunStarted, Status, StopRequested, TaskSettled, VERSION, Warning,
 };
 use crate::history::{History, Mismatch, Row};
 use crate::ir::{self, Millis, OnInterrupt, TaskId};
@@ -380,7 +380,7 @@ impl Driver {
                 match action {
                     // Somebody is there who can still answer.
                     Action::Record(body) if waits(&body) && self.is_attended() => break,
-                    Action::Record(body) => drop(self.record(*body)?),
+                    Action::Record(body) => drop(self.record(self.without_secret_names(*body))?),
                     Action::Dispatch(dispatch) => self.dispatch(dispatch)?,
                     Action::Compare(compare) => self.compare(compare)?,
                 }
@@ -402,6 +402,25 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// An element's name is shown everywhere as it is: one that holds a secret is none, and its task fails.
+    fn without_secret_names(&self, body: Body) -> Body {
+        let Body::InstancesNamed(named) = &body else { return body };
+        if self.context.secrets.is_empty() {
+            return body;
+        }
+        let holds = |name: &Text| {
+            let quoted = super::json::quoted(name);
+            self.context.files.masked(&quoted).get() != quoted
+        };
+        let Some(at) = named.keys.iter().position(holds) else { return body };
+        let note = compact_str::format_compact!(
+            "element {at} of its list holds a secret, which would be the name of an instance: name the elements \
+             with `key`"
+        );
+        let (task, status) = (named.task.clone(), Status::Fail);
+        TaskSettled { task, status, note: Some(note), blocked: None, output: None }.into()
     }
 
     /// The one door: an event is appended, folded in and shown.

@@ -149,6 +149,9 @@ pub trait Files: Send + Sync {
     /// If it cannot be written.
     fn inputs(&self, json: &str) -> std::io::Result<Utf8PathBuf>;
 
+    /// These inputs are needed no more, unless they are asked for again. Who has room keeps them.
+    fn forget_inputs(&self, _json: &str) {}
+
     /// A directory with these sets, read-only; one shared empty directory where there are none.
     ///
     /// # Errors

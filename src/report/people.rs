@@ -41,6 +41,8 @@ pub struct People {
     /// What ran when that was last looked at.
     frame: Vec<String>,
     prompt: Prompt,
+    /// Why what was told is lost, where it is.
+    lost: Option<String>,
 }
 
 impl People {
@@ -65,6 +67,7 @@ impl People {
             waiting: Vec::new(),
             frame: Vec::new(),
             prompt: Prompt::default(),
+            lost: None,
         }
     }
 
@@ -101,10 +104,23 @@ impl People {
 
     /// Prints a report for good with what is drawn next, as lines of its own. What results hold moves no
     /// cursor of a terminal; elsewhere the text is as it was rendered.
-    pub fn report(&mut self, report: &str) {
+    ///
+    /// # Errors
+    /// If it cannot be printed: why.
+    pub fn report(&mut self, report: &str) -> Result<(), String> {
         let terminal = (self.terminal)().is_some();
         let shown = |line: &str| if terminal { text::clean(line) } else { line.to_owned() };
         self.waiting.extend(report.lines().map(shown));
+        if !terminal {
+            self.print();
+        }
+        self.lost.clone().map_or(Ok(()), Err)
+    }
+
+    /// Why some of what was told is lost, where it is. A reader that has gone away has read enough.
+    #[must_use]
+    pub fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
     }
 
     /// Time passed.
@@ -115,12 +131,7 @@ impl People {
     fn draw(&mut self, history: &History, now: Millis) {
         let size = if self.detail == Detail::Quiet { None } else { (self.terminal)() };
         let Some(size) = size else {
-            if !self.waiting.is_empty() {
-                let mut text = self.waiting.join("\n");
-                text.push('\n');
-                self.waiting.clear();
-                self.write(&text);
-            }
+            self.print();
             return;
         };
         if self.drawn_at.is_some_and(|at| at.elapsed() < EVERY) {
@@ -138,6 +149,16 @@ impl People {
         let room = Size { height: size.height.saturating_sub(asked), ..size };
         self.frame = frame::lines(history, &running, now, room, self.paint);
         self.put(size);
+    }
+
+    /// Prints what waits, where nothing is drawn.
+    fn print(&mut self) {
+        if !self.waiting.is_empty() {
+            let mut text = self.waiting.join("\n");
+            text.push('\n');
+            self.waiting.clear();
+            self.write(&text);
+        }
     }
 
     /// Draws what runs, and below it what is asked.
@@ -213,7 +234,11 @@ impl People {
     }
 
     fn write(&mut self, text: &str) {
-        // Nobody is left to tell.
-        let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        match self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                self.lost.get_or_insert_with(|| error.to_string());
+            }
+            Ok(()) | Err(_) => {}
+        }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! The log's first line carries its digest, so that an edited one shows. Unaware of what the values mean.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -39,6 +41,10 @@ pub struct About {
     /// The run whose results are taken over where they hold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reuse: Option<Text>,
+    /// Every variable that some task lists as a secret, with a few digits that tell its value apart: none where
+    /// it was not set.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub secrets: BTreeMap<Text, Option<Text>>,
     /// The ceilings that the operator gave.
     pub ceilings: Ceilings,
     /// The program's version.

@@ -16,6 +16,9 @@ use super::{RunDir, ensure_directory};
 /// Inode, size and modification time: what a task cannot change unseen but on purpose.
 type Seen = (u64, u64, i64, i64);
 
+/// Inputs of at most so many bytes are kept: a file takes as much room.
+const SMALL: usize = 4096;
+
 /// The inputs of one run.
 #[derive(Debug)]
 pub struct Inputs {
@@ -55,6 +58,16 @@ impl Inputs {
         Ok(path)
     }
 
+    /// Removes the file that holds `json`, where it is large. It is made again when it is asked for.
+    pub fn forget(&self, json: &str) {
+        if json.len() > SMALL {
+            let digest = blake3::hash(json.as_bytes());
+            self.written.lock().unwrap_or_else(PoisonError::into_inner).remove(&digest);
+            // One that stays takes room, and nothing else.
+            let _ = fs::remove_file(self.directory.join(format!("{digest}.json")));
+        }
+    }
+
     fn write(&self, path: &Utf8Path, json: &str) -> io::Result<()> {
         let number = self.making.fetch_add(1, Ordering::Relaxed);
         let beside = self.directory.join(format!(".new-{number}"));
@@ -88,6 +101,20 @@ fn seen(path: &Utf8Path) -> Option<Seen> {
 mod tests {
     use super::super::{StateDir, about::About};
     use super::*;
+
+    #[test]
+    fn large_inputs_are_forgotten_and_made_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = StateDir::new(Utf8Path::from_path(directory.path()).unwrap());
+        let inputs = Inputs::new(&state.create(0, About::default(), b"{}").unwrap().0);
+        let (small, large) = ("{}", format!("[\"{}\"]", "x".repeat(SMALL)));
+        for json in [small, &large] {
+            let path = inputs.file(json).unwrap();
+            inputs.forget(json);
+            assert_eq!(path.exists(), json == small);
+            assert_eq!(fs::read_to_string(inputs.file(json).unwrap()).unwrap(), json);
+        }
+    }
 
     #[test]
     fn equal_inputs_share_a_file_that_comes_back() {

@@ -270,7 +270,10 @@ impl StateDir {
             }
         };
         about.run = name.as_str().into();
-        let lock = write_whole(&making, &mut about, plan, &name)?;
+        let lock = write_whole(&making, &mut about, plan, &name).inspect_err(|_| {
+            // What cannot be removed now, `plan gc` removes.
+            let _ = fs::remove_dir_all(&making);
+        })?;
         let run = self.run(&name);
         fs::rename(&making, &run.path).map_err(Error::io("make", &run.path))?;
         sync_directory(&runs)?;

@@ -81,3 +81,30 @@ fn a_run_whose_log_is_not_what_was_written_is_never_valid() {
         }
     }
 }
+
+#[test]
+fn a_run_that_cannot_begin_leaves_nothing() {
+    let pack = Pack::new(&chain(2));
+    let plan = env!("CARGO_BIN_EXE_plan");
+    let own = ["--user", "--map-root-user", "--mount"];
+    let may = Command::new("unshare").args(own).args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        eprintln!("no file system of our own here: a full disk is not tried");
+        return;
+    }
+    // Room for no file at all, and for all but the spare.
+    for size in ["4k", "300k"] {
+        let script = format!(
+            "mkdir -p .plan && mount -t tmpfs -o size={size} none .plan && mkdir .plan/runs
+             test {size} = 4k && head -c 4096 /dev/zero > .plan/filler
+             '{plan}' run --plan p.plan; code=$?; ls -A .plan/runs > left; ls -A .plan | grep latest >> left
+             exit $code"
+        );
+        let ran =
+            Command::new("unshare").args(own).args(["bash", "-c", &script]).current_dir(pack.path()).output();
+        let ran = came(ran.unwrap());
+        assert_eq!(ran.code, 1, "{ran:?}");
+        assert!(ran.err.contains("No space left"), "{}", ran.err);
+        assert_eq!(pack.read("left"), "", "{size}");
+    }
+}

@@ -202,3 +202,61 @@ fn one_more_bare_task_makes_two_files_and_no_directory() {
     assert_eq!(pack.run(&[]).code, 0);
     assert_eq!(made(&pack), (files + 2, directories));
 }
+
+#[test]
+fn a_dry_run_is_one_document_and_says_what_the_run_would() {
+    let pack = Pack::new(
+        "command a { run = \"true\" }\ncommand b { depends_on = [a], needs = [\"gpu\"], run = \"true\" }",
+    );
+    let came = pack.run(&["--dry-run", "--format", "json", "--cap", "gpu"]);
+    assert_eq!((came.code, came.err.as_str()), (0, ""), "{came:?}");
+    let document: serde_json::Value = serde_json::from_str(&came.out).unwrap();
+    assert_eq!(document["truncated"], json!(null));
+    assert_eq!(
+        document["tasks"][1],
+        json!({"name": "b", "kind": "command", "after": ["a"], "required": true, "stage": "main",
+               "fans_out": false, "conditional": false, "skipped": null, "changed": null})
+    );
+    let came = pack.run(&["--dry-run", "--format", "json"]);
+    assert_eq!(came.code, 3, "{came:?}");
+    let document: serde_json::Value = serde_json::from_str(&came.out).unwrap();
+    assert!(document["truncated"].as_str().unwrap().contains('b'), "{document}");
+    assert_eq!(pack.run(&["--dry-run"]).code, 3);
+    assert_eq!(pack.run(&[]).code, 3);
+}
+
+#[test]
+fn output_that_cannot_be_written_is_told() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let pack = Pack::new("command a { run = \"true\" }");
+    let run = |arguments: &[&str]| {
+        let words = [&["run", "--plan", "p.plan"], arguments].concat();
+        super::pack::came(pack.command(&words).stdout(full()).output().unwrap())
+    };
+    let came = run(&[]);
+    assert_eq!(came.code, 0, "{came:?}");
+    assert_eq!(came.err.lines().count(), 1, "{came:?}");
+    assert!(came.err.contains("cannot write to standard output"), "{came:?}");
+    let came = run(&["--format", "json"]);
+    assert_eq!(came.code, 1, "{came:?}");
+    assert!(came.err.contains("events are missing on standard output"), "{came:?}");
+    pack.write("p.plan", "report r { template = \"t.md\", to = \"stdout\" }");
+    pack.write("t.md", "hello");
+    let came = run(&[]);
+    assert_eq!(came.code, 3, "{came:?}");
+    let note = pack.status()["tasks"]["r"]["note"].as_str().unwrap().to_owned();
+    assert!(note.contains("cannot be written to standard output"), "{note}");
+}
+
+#[test]
+fn a_fan_out_keeps_no_copy_of_its_list_for_each_instance() {
+    let pack = Pack::in_memory(
+        r#"
+command l { run = "seq 1 60 | sed 's/.*/\"&-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"/' | paste -sd, | sed 's/.*/{\"l\": [&]}/'", emits = { l: [string] } }
+command e { depends_on = [l], over = l.l, run = "test -s $PLAN_INPUTS_FILE" }
+"#,
+    );
+    let came = pack.run(&[]);
+    assert_eq!(came.code, 0, "{came:?}");
+    assert!(pack.names(".plan/latest/inputs").len() <= 1, "{:?}", pack.names(".plan/latest/inputs"));
+}

@@ -14,6 +14,9 @@ use crate::store::capture::Store;
 
 /// Writes the case of a run to `to`, or beside its plan.
 pub(super) fn record(opened: &Opened, to: Option<&Utf8Path>) -> Answer {
+    if let Some(message) = opened.withholds() {
+        return Err(Failure::new(message));
+    }
     let plan = Utf8Path::new(&opened.about.plan_file);
     let pack = plan.parent().unwrap_or(Utf8Path::new("/"));
     let name = &opened.run.name;

@@ -185,10 +185,18 @@ pub(super) struct Report {
 }
 
 /// Makes one attempt.
-pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> Report {
-    let context = &*context;
+pub(super) async fn run(context: Arc<Context>, job: Job, orders: Orders) -> Report {
+    let report = make(&context, &job, orders).await;
+    if job.element.is_some() {
+        // Each instance has inputs of its own, and the whole list may be in them.
+        context.files.forget_inputs(&job.inputs.json);
+    }
+    report
+}
+
+async fn make(context: &Context, job: &Job, mut orders: Orders) -> Report {
     let task = &context.plan[job.task];
-    let mut report = Report { ended: blank(&job), warnings: Vec::new() };
+    let mut report = Report { ended: blank(job), warnings: Vec::new() };
     if let Some((from, run)) = &job.taken {
         match reuse::take_over(context, from).await {
             Ok(warnings) => {
@@ -214,12 +222,12 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
         }
     };
     let paths = context.files.attempt(job.attempt);
-    let prepared = match prepare::prepare(context, &job, &paths) {
+    let prepared = match prepare::prepare(context, job, &paths) {
         Ok(prepared) => prepared,
         Err(problem) => return refused(report, Grade::Blocked, problem),
     };
     report.warnings.extend(prepared.warnings.iter().map(Text::to_string));
-    if let Some(files) = prepare::done_already(context, &job, &prepared, &mut orders).await {
+    if let Some(files) = prepare::done_already(context, job, &prepared, &mut orders).await {
         report.ended.grade = Grade::Pass;
         report.ended.output = Some(json::Object::empty().raw());
         report.ended.files = files;
@@ -240,14 +248,14 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
         let left = Left { ended, collected: answered::collected(said), detail: None, stop: None, before };
         // Who says that it passed says so of the files as they are.
         report.ended.reads = reuse::left_alone(context, task, reuse::named(context, task));
-        let mut report = settle(context, &job, report, left).await;
+        let mut report = settle(context, job, report, left).await;
         report.ended.note.get_or_insert_with(|| note::note(&format!("answered `pass` by {}", said.by)));
         return report;
     }
     let run = match work {
         Work::Process(run) => run,
-        Work::Report(page) => return report::make(context, &job, page, before, report, orders).await,
-        Work::Call => return call::make(context, &job, before, report, orders).await,
+        Work::Report(page) => return report::make(context, job, page, before, report, orders).await,
+        Work::Call => return call::make(context, job, before, report, orders).await,
     };
     if let Some(run) = run {
         start.argv = environment::argv(context, task.shell, &run.value);
@@ -280,7 +288,7 @@ pub(super) async fn run(context: Arc<Context>, job: Job, mut orders: Orders) -> 
     context.clock.hold(false);
     let detail = last_words(ended, &paths, sizes.stderr, stop.as_ref());
     let left = Left { ended, collected, detail, stop, before };
-    let mut report = settle(context, &job, report, left).await;
+    let mut report = settle(context, job, report, left).await;
     match context.files.restore() {
         Ok(changed) => {
             let warnings = changed.iter().map(|path| note::restored(path, "while it ran").to_string());

@@ -40,10 +40,22 @@ pub(in crate::exec) async fn sit(
     checks: Vec<(Arc<ir::Verify>, Orders)>,
     tell: mpsc::UnboundedSender<(Of, Spoken)>,
 ) {
+    hear(&context, &subject, checks, tell).await;
+    if subject.element.is_some() {
+        context.files.forget_inputs(&subject.inputs.json);
+    }
+}
+
+async fn hear(
+    context: &Context,
+    subject: &Subject,
+    checks: Vec<(Arc<ir::Verify>, Orders)>,
+    tell: mpsc::UnboundedSender<(Of, Spoken)>,
+) {
     let of = Of { attempt: subject.of.clone(), round: subject.round };
     // Nobody listens any more where the run has ended.
     let say = |spoken| drop(tell.send((of.clone(), spoken)));
-    let (scene, work) = match set(&context, &subject) {
+    let (scene, work) = match set(context, subject) {
         Ok(set) => {
             set.warnings.into_iter().for_each(|warning| say(Spoken::Warning(warning)));
             (Arc::new(set.scene), set.work)
