@@ -48,6 +48,8 @@ pub(super) struct Frame {
     pub token: u32,
     /// How many findings there were before it.
     pub findings: u32,
+    /// Whether it is not in the text, which has been reported.
+    inserted: bool,
     /// The column of the first token of its line.
     indent: u32,
     /// One more than the index of the nearest frame outside it that a `}` would close; 0 for none.
@@ -94,6 +96,7 @@ impl Lexer<'_> {
             start: offset(start),
             token: offset(self.kinds.len().saturating_sub(usize::from(self.frames.len() < NESTING_LIMIT))),
             findings: offset(self.findings.len()),
+            inserted: false,
             indent: self.indent,
             brace,
             list,
@@ -188,7 +191,7 @@ impl Lexer<'_> {
         let Some(&top) = self.frames.last() else { return };
         let opening = |frame: Frame| (frame.start as usize, frame.start as usize + 1);
         let swallowed = self.swallowed.is_some_and(|at| at >= top.start as usize);
-        if !self.deep && !swallowed {
+        if !self.deep && !swallowed && !top.inserted {
             let (start, end) = opening(top);
             let close = char::from(closing(top.kind));
             let (_, before) = self.places.last().copied().unwrap_or_default();
@@ -245,19 +248,26 @@ impl Lexer<'_> {
         }
     }
 
-    /// Before the first word of a line, in a text whose brackets do not balance: a field further in than a line
-    /// that was the head of a block shows that its `{` is missing.
+    /// Before the first word of a line: a field or a declaration further in than a line that was the head of a
+    /// block shows that its `{` is missing. It is put there once the text is read again.
     pub(super) fn recover_after_head(&mut self, start: usize, end: usize) {
         let head = self.kinds.get(self.line_token..).unwrap_or_default();
         let named = match head {
             [kind::PLAN, kind::STRING] | [kind::CONTINUE] => true,
+            [kind::FOR, _, kind::IN, .., last] | [kind::TEMPLATE, _, kind::OPEN_PAREN, .., last] => {
+                *last != kind::OPEN_BRACE
+            }
             [first, name] => names_a_block(*first) && is_word(*name),
             [first, kind::FORMAT, .., kind::FORMAT_END] => names_a_block(*first),
             _ => false,
         };
         let deeper = offset(start - self.line_start) > self.indent;
         let inside = self.frames.last().is_none_or(|frame| frame.kind == kind::OPEN_BRACE);
-        if !named || !deeper || !inside || !self.is_assigned(end) {
+        if !named || !deeper || !inside || !(self.is_assigned(end) || self.begins_item(start, end)) {
+            return;
+        }
+        self.unbalanced = true;
+        if !self.recovering {
             return;
         }
         let Some(&(_, behind)) = self.places.last() else { return };
@@ -271,6 +281,9 @@ impl Lexer<'_> {
         let at = std::mem::replace(&mut self.at, behind);
         (self.fresh, self.breaks) = (false, false);
         self.open_frame(kind::OPEN_BRACE, behind, false);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.inserted = true;
+        }
         (self.at, self.fresh, self.breaks) = (at, true, true);
     }
 

@@ -384,8 +384,8 @@ impl<'a> Lexer<'a> {
         if self.fresh {
             if self.recovering {
                 self.recover_before_word(start, end);
-                self.recover_after_head(start, end);
             }
+            self.recover_after_head(start, end);
             if self.kinds.last().is_some_and(|last| asks_for_a_value(*last)) && self.begins_member(start, end)
             {
                 self.push_break();
