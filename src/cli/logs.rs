@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::state::{Opened, StateArguments};
 use super::{Answer, Exit, Failure, say, secrets};
-use crate::event::{Body, Event, Status};
+use crate::event::{Body, Event, Status, VerifierEnded};
 use crate::history::{Row, State, split_name};
 use crate::ir::dump::TaskDocument;
+use crate::source::Text;
 use crate::store::lock;
 use crate::store::mask::Mask;
 use crate::store::{LATEST, RunDir, StateDir, regular};
@@ -28,7 +29,7 @@ pub(super) struct Arguments {
     /// The run: its name, a unique prefix of it, or `latest`
     #[arg(value_name = "RUN")]
     run: String,
-    /// The task, or an instance as `task[element]`; of a mapped task, all instances
+    /// The task or acceptance gate, or an instance as `task[element]`; of a mapped task, all instances
     task: String,
     /// Which of its attempts, from 1; by default the last one
     #[arg(long, value_name = "N", conflicts_with_all = ["all", "follow"])]
@@ -49,10 +50,20 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     let wanted = if arguments.run.is_empty() { LATEST } else { arguments.run.as_str() };
     let opened = Opened::new(&state, wanted)?;
     if opened.history.index_of(split_name(&arguments.task).0).is_none() {
+        if let Some(said) = opened.history.gates.get(arguments.task.as_str()) {
+            let name = VerifierEnded::stream(None, said.round, &said.verifier);
+            let [out, err, _] = opened.run.verification(&name);
+            show([&out, &err], &opened.mask).map_err(|error| cannot(&error))?;
+            return Ok(Exit::Good);
+        }
         let near = opened.history.rows.iter().map(|row| row.name.as_str());
+        let near = near.chain(opened.history.gates.keys().map(Text::as_str));
         let near = crate::diag::suggest::nearest(&arguments.task, near);
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let message = format!("`{}` has no task called `{}`{near}", opened.run.name, arguments.task);
+        let message = format!(
+            "`{}` has no task and no verdict of a gate called `{}`{near}",
+            opened.run.name, arguments.task
+        );
         return Err(Failure::new(message));
     }
     if arguments.follow {
@@ -68,7 +79,8 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
         if !opened.shows_streams(attempt) {
             return Err(withheld(&opened));
         }
-        show(&opened.run, attempt, &opened.mask).map_err(|error| cannot(&error))?;
+        let paths = [&opened.run.stdout(attempt), &opened.run.stderr(attempt)];
+        show(paths, &opened.mask).map_err(|error| cannot(&error))?;
         elsewhere(&opened, attempt);
     }
     Ok(Exit::Good)
@@ -134,8 +146,8 @@ fn choose(attempts: &[(&str, u32)], arguments: &Arguments) -> Result<Vec<u32>, F
     Ok(last.into_values().collect())
 }
 
-/// Copies both streams of an attempt. A reader that has gone away has read enough.
-fn show(run: &RunDir, attempt: u32, mask: &Mask) -> io::Result<()> {
+/// Copies both streams of an attempt or a verifier. A reader that has gone away has read enough.
+fn show([out, err]: [&Utf8PathBuf; 2], mask: &Mask) -> io::Result<()> {
     let copy = |path: &Utf8Path, to: &mut dyn Write| -> io::Result<()> {
         let mut from = match regular::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -147,8 +159,8 @@ fn show(run: &RunDir, attempt: u32, mask: &Mask) -> io::Result<()> {
             Ok(()) | Err(_) => Ok(()),
         }
     };
-    copy(&run.stdout(attempt), &mut io::stdout().lock())?;
-    copy(&run.stderr(attempt), &mut io::stderr().lock())
+    copy(out, &mut io::stdout().lock())?;
+    copy(err, &mut io::stderr().lock())
 }
 
 /// The streams of an attempt, shown while they grow.

@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::state::{Opened, StateArguments, shown};
 use super::{Answer, Exit, Failure, print, say, streams};
+use crate::ir::dump::Spec;
 use crate::report::Roles;
 use crate::report::html::{self, Streams, Tail};
 use crate::report::lines::Detail;
@@ -152,6 +153,13 @@ fn people(opened: &Opened, verbose: bool) -> String {
             inner(instance.status, format!("{name}[{key}]"), instance.note.as_ref());
         }
     }
+    for (name, said) in &history.gates {
+        let word = format!("{:<9}", if said.pass { "accepted" } else { "rejected" });
+        let word = paint.with(if said.pass { Tone::Good } else { Tone::Bad }, &word);
+        let detail = said.detail.as_ref().map(|detail| format!("  {detail}")).unwrap_or_default();
+        let kind = if said.required { "gate" } else { "advisory gate" };
+        out.push_str(&format!("  {word}  {}\n", text::clean(&format!("{name}  {kind}{detail}"))));
+    }
     out.push('\n');
     for line in summary(opened, if verbose { Detail::Verbose } else { Detail::Normal }) {
         out.push_str(&line);
@@ -160,16 +168,31 @@ fn people(opened: &Opened, verbose: bool) -> String {
     out
 }
 
+/// Those streams that have something in them.
+fn full(paths: &[Utf8PathBuf]) -> Vec<String> {
+    let full = paths.iter().filter(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 0));
+    full.map(|path| shown(path)).collect()
+}
+
+/// Where the report is that a task wrote into the run.
+fn report_of(opened: &Opened, task: &str) -> Option<String> {
+    let task = opened.plan.tasks.iter().find(|other| other.name == task)?;
+    let Spec::Report { to, .. } = &task.spec else { return None };
+    let path = opened.run.path.join(to.as_str());
+    path.is_file().then(|| shown(&path))
+}
+
 /// The summary of a run, for people at standard output.
 pub(super) fn summary(opened: &Opened, detail: Detail) -> Vec<String> {
     let style = Style { detail, paint: streams::paint() };
     let store = crate::store::capture::Store::new(opened.run.clone(), u64::MAX, []);
     let places = Places {
-        streams: &|attempt| {
-            let paths = [opened.run.stdout(attempt), opened.run.stderr(attempt)];
-            let full = paths.iter().filter(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 0));
-            full.map(|path| shown(path)).collect()
+        streams: &|attempt| full(&[opened.run.stdout(attempt), opened.run.stderr(attempt)]),
+        verification: &|name| {
+            let [out, err, _] = opened.run.verification(name);
+            full(&[out, err])
         },
+        report: &|task| report_of(opened, task),
         file: &|set, path| store.path_of(set, path).map(|path| shown(&path)),
         run: &shown(&opened.run.path),
     };

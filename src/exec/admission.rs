@@ -48,8 +48,8 @@ static NO_HARNESS: Code = Code {
     id: "plan::run::no_harness",
     severity: Severity::Error,
     summary: "An agent task without a harness",
-    explain: "The harness of an agent task comes from the task, its session, profile, group or `defaults`, or \
-              from `--harness`. None of them gives one.",
+    explain: "The harness of an agent task comes from the task, its session, profile, group or `defaults`. \
+              None of them gives one.",
 };
 
 static NO_CEILING: Code = Code {
@@ -493,7 +493,7 @@ fn harnesses(plan: &Plan, operator: &Operator, machine: &Machine, found: &mut Di
                 NO_HARNESS
                     .at(span, format!("nothing says which harness runs `{name}`"))
                     .label("needs a harness")
-                    .help("give `harness = \"…\"` in `defaults`, or --harness"),
+                    .help("give `harness = \"…\"` in the task or in `defaults`"),
             );
             continue;
         };

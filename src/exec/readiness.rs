@@ -505,13 +505,26 @@ fn affordable(s: &Scheduler, unit: Unit) -> Decision {
                 Decision::record(bar_of_ceiling(ceiling).settled(s.name(unit)))
             }
         } else {
-            Decision::record(verdict::halted_by(ceiling))
+            Decision::record(halted_short(s, unit, ceiling))
         };
     }
     match most {
         Some(most) if !s.limits.fits(&used, s.tally.reserved, most) => Decision::NoMoney,
         Some(_) | None => Decision::Dispatch,
     }
+}
+
+/// The halt by a ceiling that `unit` cannot start below: what of it is left is too little where something is.
+fn halted_short(s: &Scheduler, unit: Unit, ceiling: Ceiling) -> Halted {
+    let mut halted = verdict::halted_by(ceiling);
+    let left = s.limits.usd().map(|usd| usd.minus(s.used().spent)).filter(|left| !left.is_zero());
+    if let (Ceiling::Cost(..), Some(left), Some(most)) = (ceiling, left, s.task(unit).max_usd) {
+        let (name, most) = (s.name(unit), most.value);
+        halted.note = halted.note.map(|note| {
+            compact_str::format_compact!("{note}: ${left} is left, and `{name}` may cost ${most}")
+        });
+    }
+    halted
 }
 
 /// Up to which event everything has to be on disk before `unit` starts: the settles that it depends on, the

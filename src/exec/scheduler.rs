@@ -288,7 +288,22 @@ impl Scheduler {
             let queue = self.queues.of(stage);
             let early = (stage == Stage::Main && self.concluded()).then(|| queue.first_cut_off());
             let heads = queue.heads().filter(|_| early.is_none()).chain(early.flatten());
-            for unit in heads.filter(|_| self.considers(stage)) {
+            let mut heads = heads.filter(|_| self.considers(stage)).peekable();
+            // Who waits for money keeps nobody behind from what needs less.
+            let mut beside: Option<Unit> = None;
+            loop {
+                let unit = match (heads.peek().copied(), beside) {
+                    (Some(head), Some(other)) if other < head => beside.take().unwrap_or(head),
+                    (Some(head), _) => {
+                        heads.next();
+                        head
+                    }
+                    (None, Some(other)) => {
+                        beside = None;
+                        other
+                    }
+                    (None, None) => break,
+                };
                 if full && readiness::is_attempt(self, unit) {
                     continue;
                 }
@@ -301,7 +316,7 @@ impl Scheduler {
                         return Some(Action::Compare(compare));
                     }
                     Decision::NoSlot => full = true,
-                    Decision::NoMoney => {}
+                    Decision::NoMoney => beside = queue.next_priced(unit),
                 }
             }
         }

@@ -99,6 +99,11 @@ impl Queue {
         heads.into_iter().flatten()
     }
 
+    /// The first behind `unit`, and not of its task, that reserves money.
+    pub(super) fn next_priced(&self, unit: Unit) -> Option<Unit> {
+        self.priced.range(Unit::whole(unit.position + 1)..).next().copied()
+    }
+
     /// The first whose retry is due.
     pub(super) fn first_again(&self) -> Option<Unit> {
         self.again.first().copied()

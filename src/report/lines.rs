@@ -1,7 +1,7 @@
 //! What happens in a run, one line an event, for people (EXECUTION §14).
 
 use super::text::{self, Paint, Tone};
-use crate::event::{Body, Event, Status, TaskSettled};
+use crate::event::{Body, Event, Status, TaskSettled, VerifierMode};
 use crate::history::{History, Row, split_name};
 use crate::source::Text;
 
@@ -143,6 +143,18 @@ pub const fn phrase(status: Status) -> &'static str {
         Status::Transport => "could not be carried out",
         Status::Blocked => "did not run",
         Status::Truncated => "cannot run here",
+    }
+}
+
+/// What a failing verifier did, in a sentence after its name.
+#[must_use]
+pub const fn phrase_of(mode: VerifierMode) -> &'static str {
+    match mode {
+        VerifierMode::Rejected => "rejected",
+        VerifierMode::Error => "failed itself",
+        VerifierMode::Crashed => "crashed",
+        VerifierMode::Timeout => "was not done in time",
+        VerifierMode::Missing => "is missing",
     }
 }
 

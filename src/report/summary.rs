@@ -1,6 +1,8 @@
 //! How a run came out, for people: the first cause first, what did not run and why, where to look, and
 //! the verdict (EXECUTION §14).
 
+mod gates;
+
 use indexmap::IndexMap;
 
 use super::lines::{Detail, phrase};
@@ -19,6 +21,10 @@ pub struct Places<'a> {
     pub streams: &'a dyn Fn(u32) -> Vec<String>,
     /// The captured content of a path.
     pub file: &'a dyn Fn(&FileSet, &str) -> Option<String>,
+    /// The streams of a verifier, by their name, that have something in them.
+    pub verification: &'a dyn Fn(&str) -> Vec<String>,
+    /// What a report task wrote into the run.
+    pub report: &'a dyn Fn(&str) -> Option<String>,
     /// The run's directory.
     pub run: &'a str,
 }
@@ -59,7 +65,9 @@ pub fn lines(
     }
     let others = failures.iter().enumerate().filter(|&(at, _)| Some(at) != first).map(|(_, failure)| failure);
     summary.others(others, &mut out);
+    summary.rejections(&mut out);
     summary.not_run(&mut out);
+    summary.unsettled(state, &mut out);
     summary.counts(&mut out);
     summary.files(&mut out);
     if state != State::Ended {
@@ -109,27 +117,28 @@ impl<'a> Summary<'a> {
         let note = failure.row.note().map(|note| format!(": {note}")).unwrap_or_default();
         let what = text::clean(&format!("`{}` {status}{}{note}", failure.name, round(failure.row)));
         out.push(format!("{}: {what}", self.style.paint.with(Tone::Bad, heading)));
-        self.evidence(failure.row, out);
+        self.evidence(failure.row, "  ", out);
     }
 
     /// Where to look for what a task left.
-    fn evidence(&self, row: &Row, out: &mut Vec<String>) {
+    fn evidence(&self, row: &Row, indent: &str, out: &mut Vec<String>) {
         let Some(last) = &row.last else { return };
         for stream in (self.places.streams)(last.attempt) {
-            out.push(text::clean(&format!("  log   {stream}")));
+            out.push(text::clean(&format!("{indent}log   {stream}")));
         }
+        row.rejections().for_each(|said| self.verifier_logs(said, out));
         if let Some(call) = &last.call {
-            out.push(text::clean(&format!("  run   {}/{call}", self.places.run)));
+            out.push(text::clean(&format!("{indent}run   {}/{call}", self.places.run)));
         }
         if let Some(set) = row.files() {
-            self.set(set, out);
+            self.set(set, indent, out);
         }
     }
 
-    fn set(&self, set: &FileSet, out: &mut Vec<String>) {
+    fn set(&self, set: &FileSet, before: &str, out: &mut Vec<String>) {
         for path in &set.paths {
             let place = (self.places.file)(set, path).map(|place| format!("  {place}")).unwrap_or_default();
-            out.push(text::clean(&format!("  file  {path}{place}")));
+            out.push(text::clean(&format!("{before}file  {path}{place}")));
         }
     }
 
@@ -144,8 +153,7 @@ impl<'a> Summary<'a> {
             let status = failure.row.status().map_or("", phrase);
             let what = format!("  `{}`{kind} {status}{}{note}", failure.name, round(failure.row));
             out.push(text::clean(&what));
-            let logs = failure.row.last.as_ref().map(|last| (self.places.streams)(last.attempt));
-            out.extend(logs.into_iter().flatten().map(|log| text::clean(&format!("    log   {log}"))));
+            self.evidence(failure.row, "    ", out);
         });
     }
 
@@ -159,6 +167,7 @@ impl<'a> Summary<'a> {
                 instances.map(|(key, instance)| (instance_name(&row.name, key), instance)).chain(single);
             for (name, row) in all {
                 match row.status() {
+                    Some(Status::Blocked) if is_refused(row) => continue,
                     Some(Status::Blocked | Status::Truncated) => {}
                     Some(Status::Skipped) if row.last.is_none() => {}
                     Some(
@@ -191,8 +200,9 @@ impl<'a> Summary<'a> {
             };
             let next = blocked.task.as_ref().and_then(|task| Some((task, self.history.row(task)?)));
             match (blocked.reason, next) {
-                (BlockedReason::Dependency, Some((_, next))) if next.status() == Some(Status::Blocked) => {
-                    row = next;
+                (BlockedReason::Dependency, Some((_, next))) if is_behind(next) => row = next,
+                (BlockedReason::Dependency, Some((_, next))) if blocked_part(next).is_some() => {
+                    row = blocked_part(next).unwrap_or(next);
                 }
                 (BlockedReason::Dependency | BlockedReason::RequiredFailure, Some((task, next))) => {
                     let status = next.status().map_or("has not settled", phrase);
@@ -263,13 +273,18 @@ impl<'a> Summary<'a> {
     fn files(&self, out: &mut Vec<String>) {
         let mut kept = Vec::new();
         for row in &self.history.rows {
-            for row in row.instances.iter().flat_map(IndexMap::values).chain([row]) {
-                if let (Some(Status::Pass | Status::Partial), Some(set)) = (row.status(), row.files()) {
-                    kept.push(set);
-                }
-            }
+            let parts = row.instances.iter().flatten();
+            let parts =
+                parts.filter_map(|(key, part)| Some((instance_name(&row.name, key), held_files(part)?)));
+            kept.extend(parts.chain(held_files(row).map(|set| (row.name.clone(), set))));
         }
-        self.list("captured", kept, out, |set, out| self.set(set, out));
+        self.list("captured", kept, out, |(name, set), out| self.set(set, &format!("  `{name}`  "), out));
+        let rows = self.history.rows.iter();
+        let told = rows.filter(|row| row.status().is_some_and(Status::passes));
+        let told = told.filter_map(|row| Some((&row.name, (self.places.report)(&row.name)?))).collect();
+        self.list("reports", told, out, |(name, place), out| {
+            out.push(text::clean(&format!("  `{name}`  {place}")));
+        });
     }
 
     /// How much was taken over, and from which run.
@@ -360,11 +375,37 @@ fn add_failure<'a>(name: Text, row: &'a Row, role: Role, failures: &mut Vec<Fail
     let counts = match settled.status {
         Status::Fail | Status::Transport => true,
         Status::Skipped => row.last.is_some(),
-        Status::Pass | Status::Partial | Status::NotTaken | Status::Blocked | Status::Truncated => false,
+        Status::Blocked => is_refused(row),
+        Status::Pass | Status::Partial | Status::NotTaken | Status::Truncated => false,
     };
     if counts {
         failures.push(Failure { name, row, role, seq: settled.seq });
     }
+}
+
+/// Whether it was its turn, and it could not be prepared.
+fn is_refused(row: &Row) -> bool {
+    let reason =
+        row.settled.as_ref().and_then(|settled| settled.blocked.as_ref()).map(|blocked| blocked.reason);
+    reason == Some(BlockedReason::Staging)
+}
+
+/// Whether something else is to blame for it.
+fn is_behind(row: &Row) -> bool {
+    row.status() == Some(Status::Blocked) && !is_refused(row)
+}
+
+/// Of a mapped task that fails for nothing but instances that were blocked, the first of them.
+fn blocked_part(row: &Row) -> Option<&Row> {
+    let parts = row.instances.as_ref()?.values();
+    let mut bad = parts.filter(|part| part.status().is_some_and(|status| !status.holds()));
+    let first = bad.next().filter(|part| is_behind(part))?;
+    bad.all(is_behind).then_some(first)
+}
+
+/// The files of a row that holds.
+fn held_files(row: &Row) -> Option<&FileSet> {
+    row.files().filter(|_| row.status().is_some_and(Status::passes))
 }
 
 /// In which round, where it is not the first.
@@ -511,6 +552,8 @@ mod tests {
         let places = Places {
             streams: &|attempt| vec![format!("logs/{attempt}.err")],
             file: &|_, path| Some(format!("store/{}", path.len())),
+            verification: &|name| vec![format!("logs/{name}.err")],
+            report: &|_| None,
             run: ".plan/runs/r1",
         };
         let (history, _) = told();
@@ -531,7 +574,7 @@ mod tests {
                 "  `ship`: needs `test`",
                 "does not hold: 1 of 1 advisory task, 1 of 1 epilogue task",
                 "captured:",
-                "  file  out/r .txt  store/14",
+                "  `scan`  file  out/r .txt  store/14",
                 "failed, verdict invalid · 1 of 6 tasks held · 4 attempts · 2.0s · $1.0",
                 "r1  .plan/runs/r1"
             ]

@@ -50,6 +50,7 @@ fn a_terminal_that_closes_interrupts() {
         (&"pending".into(), &"pass".into())
     );
     assert!(came.out.contains("interrupt  HUP"), "{came:?}");
+    assert!(came.out.contains("still to come:\n  `a`\n  `b`\n  `tell`\n"), "{came:?}");
 }
 
 #[test]

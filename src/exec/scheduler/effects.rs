@@ -235,12 +235,26 @@ impl Scheduler {
     }
 
     pub(super) fn remember_cause(&mut self, unit: Unit) {
+        if let Some(cause) = self.cause_of_parts(unit) {
+            self.causes.insert(unit, cause);
+        }
         let blocked = self.row(unit).settled.as_ref().and_then(|settled| settled.blocked.as_ref());
         let Some(name) = blocked.and_then(|blocked| blocked.task.as_ref()) else { return };
         let Some((task, index)) = self.history.locate(name) else { return };
         let direct = Unit::part(self.plan.graph().position(TaskId::from(task)), index);
         let cause = self.causes.get(&direct).copied().unwrap_or(direct);
         self.causes.insert(unit, cause);
+    }
+
+    /// Of a mapped task that fails for nothing but instances that were blocked: the cause behind the first.
+    fn cause_of_parts(&self, unit: Unit) -> Option<Unit> {
+        let row = self.row(unit);
+        let parts = row.instances.as_ref().filter(|_| unit.index().is_none() && row.is_settled())?;
+        let statuses = parts.values().enumerate().filter_map(|(at, part)| Some((at, part.status()?)));
+        let mut bad = statuses.filter(|(_, status)| !status.holds());
+        let (first, _) = bad.next().filter(|&(_, status)| status == Status::Blocked)?;
+        let all = bad.all(|(_, status)| status == Status::Blocked);
+        self.causes.get(&Unit::part(unit.position, Some(first))).copied().filter(|_| all)
     }
 
     /// `complete: true` ends the run early, or is warned about (LANGUAGE §12).

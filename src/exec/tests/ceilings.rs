@@ -1,7 +1,7 @@
 //! Money, time and attempts (EXECUTION §10).
 
 use crate::event::{BlockedReason, Ceilings, Exit, Status, Verdict};
-use crate::exec::testing::{Builder, Setup, Sim, fails, lost, pass, says, usd};
+use crate::exec::testing::{Builder, Setup, Sim, fails, lost, pass, says, spanned, usd};
 use crate::ir::{Join, Millis};
 
 fn money(most: &str) -> Setup {
@@ -247,4 +247,31 @@ fn a_ceiling_reached_while_waiting_halts() {
     let sim = Sim::new(plan.done(), &time(500), |_| lost()).run();
     assert_eq!(sim.outcome(), "time_ceiling");
     assert_eq!((sim.status("a"), sim.row("a").attempts), (Some(Status::Transport), 1));
+}
+
+#[test]
+fn who_waits_for_money_keeps_nobody_from_what_is_left() {
+    let mut plan = Builder::new();
+    for (name, most) in [("a", "0.7"), ("b", "0.4"), ("c", "0.2")] {
+        plan.command(name).with(|task| task.max_usd = Some(spanned(usd(most))));
+    }
+    let setup = Setup { jobs: 3, ..money("1") };
+    let sim = Sim::new(plan.done(), &setup, |dispatch| match dispatch.name.as_str() {
+        "a" => pass().cost("0.3").takes(900),
+        _ => pass().cost("0.1").takes(100),
+    })
+    .run();
+    assert_eq!(sim.ended(), (Exit::Completed, Some(Verdict::Valid)));
+    assert_eq!(sim.settled(), ["c", "a", "b"]);
+}
+
+#[test]
+fn what_is_left_and_what_is_asked_for_are_named() {
+    let mut plan = Builder::new();
+    plan.command("a");
+    plan.command("b").after(&["a"]).with(|task| task.max_usd = Some(spanned(usd("0.2"))));
+    let sim = Sim::new(plan.done(), &money("1"), |_| pass().cost("0.9")).run();
+    assert_eq!(sim.outcome(), "cost_ceiling");
+    let note = sim.note("b");
+    assert!(note.contains("was reached: $0.1 is left, and `b` may cost $0.2"), "{note}");
 }
