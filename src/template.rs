@@ -35,7 +35,7 @@ mod tests {
     fn a_text_is_judged_without_values() {
         assert_eq!(wrong("a", "{{ x.y | upper }}\n{% for a in b %}{{ a }}{% endfor %}"), None);
         let (line, what) = wrong("a", "one\n{% if x %}\n").unwrap();
-        assert_eq!(line, Some(3), "{what}");
+        assert_eq!(line, Some(2), "{what}");
         assert!(wrong("a", "{{ x").is_some());
         assert!(wrong("a", "{% nothing %}").is_some());
     }
