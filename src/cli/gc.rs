@@ -2,11 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::state::StateArguments;
-use super::{Answer, Exit, print, runs, say, values};
+use super::state::{Opened, StateArguments};
+use super::{Answer, Exit, orphans, print, runs, say, values};
+use crate::history::State;
 use crate::ir::Millis;
 use crate::report::text;
-use crate::store::{Error, RunDir, prune};
+use crate::store::lock::Lock;
+use crate::store::{Error, RunDir, StateDir, prune};
 
 /// How old what a dead process left half made must be.
 const REMAINS: Duration = Duration::from_secs(3600);
@@ -49,6 +51,7 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
             continue;
         }
         if !arguments.dry_run {
+            end_orphans(&state, run);
             match prune::remove(&state, run) {
                 Err(Error::Held { .. }) => continue,
                 Err(error) => {
@@ -68,6 +71,17 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     let left = runs.len() - if arguments.dry_run { 0 } else { removed };
     print(format!("{} left\n", text::count(left, "run")))?;
     Ok(Exit::Good)
+}
+
+/// Ends what a run that was never ended has left running: it works on what is about to go.
+fn end_orphans(state: &StateDir, run: &RunDir) {
+    let Ok(_lock) = Lock::take(run) else { return };
+    // One that cannot be read tells of none.
+    if let Ok(opened) = Opened::new(state, &run.name)
+        && opened.history.state() != State::Ended
+    {
+        orphans::end(&opened);
+    }
 }
 
 fn may_go(run: &RunDir, arguments: &Arguments) -> bool {

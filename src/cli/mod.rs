@@ -13,6 +13,7 @@ mod fmt;
 mod gc;
 mod init;
 mod logs;
+mod orphans;
 mod params;
 mod plans;
 mod reference;

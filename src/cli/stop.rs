@@ -1,5 +1,6 @@
 //! `plan stop RUN`: asks the process that runs a run to end it.
 
+use super::orphans;
 use super::requests::{self, Sent, send};
 use super::state::{Opened, StateArguments};
 use super::{Answer, Exit, Failure, print};
@@ -38,8 +39,13 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
             let exit = opened.history.ended.as_ref().map_or("", |end| end.exit.as_str());
             return Err(Failure::new(format!("`{}` has ended already: {exit}", run.name)));
         }
-        State::Running | State::Interrupted | State::Waiting if opened.history.stop_requested => {}
+        State::Running | State::Interrupted | State::Waiting if opened.history.stop_requested => {
+            orphans::end(&opened);
+            print(format!("{} was not running, and its stop is recorded already\n", run.name))?;
+            return Ok(Exit::Good);
+        }
         State::Running | State::Interrupted | State::Waiting => {
+            orphans::end(&opened);
             requests::append(&opened, lock, StopRequested { by })?;
         }
     }

@@ -9,7 +9,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
@@ -366,7 +366,8 @@ impl Driver {
         }
         let unverified: FxHashSet<u32> = self.scheduler.all_unverified().collect();
         tokens.retain(|attempt, _| open.contains(attempt) || unverified.contains(attempt));
-        let gates = (!self.context.plan.gates.is_empty()).then(|| gates_token(&self.context));
+        let gates =
+            (!self.context.plan.gates.is_empty()).then(|| gates_token(&self.context.run, &self.context.pack));
         let cut_off = tokens.values().cloned().chain(gates).collect();
         tokens.retain(|attempt, _| unverified.contains(attempt));
         self.tokens = tokens;
@@ -625,7 +626,7 @@ impl Driver {
                 element: None,
                 nth: 1,
                 round,
-                token: gates_token(&self.context),
+                token: gates_token(&self.context.run, &self.context.pack),
                 output: None,
                 files: None,
                 inputs: inputs::of_gates(&self.scheduler),
@@ -888,8 +889,9 @@ fn waits(body: &Body) -> bool {
 }
 
 /// The token that marks the processes of acceptance gates. No event names it, so that it is that of the run.
-fn gates_token(context: &Context) -> Text {
-    let digest = blake3::hash(format!("{}\n{}", context.run, context.pack).as_bytes()).to_hex();
+#[must_use]
+pub fn gates_token(run: &str, pack: &Utf8Path) -> Text {
+    let digest = blake3::hash(format!("{run}\n{pack}").as_bytes()).to_hex();
     digest[..24].into()
 }
 

@@ -33,4 +33,4 @@ mod top_k;
 mod units;
 mod verdict;
 
-pub use driver::{Outcome, RunError, RunOptions, run};
+pub use driver::{Outcome, RunError, RunOptions, gates_token, run};

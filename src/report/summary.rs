@@ -359,6 +359,12 @@ impl<'a> Summary<'a> {
         out.push(format!("{} · {}", self.style.paint.with(tone, &words), parts.join(" · ")));
         out.push(format!("{}  {}", history.run, self.places.run));
         match state {
+            State::Interrupted if history.stop_requested => {
+                let run = &history.run;
+                out.push(format!(
+                    "stopped while nobody ran it; `plan run --resume {run}` goes on all the same"
+                ));
+            }
             State::Interrupted => out.push(format!("go on with `plan run --resume {}`", history.run)),
             State::Waiting => {
                 let answered = self.history.questions().next().is_none();

@@ -20,16 +20,17 @@ use tokio::io::unix::AsyncFd;
 
 use super::proc::TOKEN;
 use super::program::Programs;
-use super::tree::{self, Root, Trees};
+use super::sweep::{PAUSE, Sweep};
+use super::tree::{Root, Trees};
 use crate::exec::ports::{Boxed, Ended, How, NotStarted, Process, Runner, Start};
 use crate::ir::Millis;
 use crate::source::Text;
 
 /// How long a tree has between being asked to end and being killed (EXECUTION §5).
-const GRACE: Duration = Duration::from_secs(5);
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// How long we wait for killed processes to be gone; one that the kernel holds on to is given up.
-const GONE: Duration = Duration::from_secs(5);
+pub(super) const GONE: Duration = Duration::from_secs(5);
 
 /// Runs processes on this machine.
 pub struct Local {
@@ -175,26 +176,9 @@ impl Runner for Local {
 
     fn sweep(&self, tokens: Vec<Text>) -> Boxed<'static, ()> {
         Box::pin(async move {
-            if tokens.is_empty() {
-                return;
-            }
-            let begun = Instant::now();
-            let mut asked = Vec::new();
-            loop {
-                let carriers = tree::carriers(&tokens);
-                let late = begun.elapsed() >= GRACE;
-                for id in &carriers {
-                    if late {
-                        tree::send(*id, Signal::KILL);
-                    } else if !asked.contains(id) {
-                        tree::send(*id, Signal::TERM);
-                        asked.push(*id);
-                    }
-                }
-                if carriers.is_empty() || begun.elapsed() >= GRACE + GONE {
-                    return;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
+            let mut sweep = Sweep::new(tokens);
+            while !sweep.step() {
+                tokio::time::sleep(PAUSE).await;
             }
         })
     }

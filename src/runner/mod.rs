@@ -8,9 +8,11 @@ mod proc;
 mod program;
 pub mod signals;
 pub mod stub;
+mod sweep;
 mod tree;
 
 pub use answers::{Answers, StubPeople};
 pub use local::Local;
 pub use signals::Signals;
 pub use stub::{Stub, StubRunner, Stubs};
+pub use sweep::sweep;

@@ -184,3 +184,24 @@ command d { depends_on = [c], run = "true" }
     assert!(came.err.contains("3 attempts are made, and the plan itself allows 3 attempts"), "{came:?}");
     assert!(came.err.contains("--reuse"), "{came:?}");
 }
+
+#[test]
+fn a_stop_of_a_crashed_run_ends_what_it_left_running() {
+    for arguments in [&["stop"][..], &["gc", "--keep", "0", "--unfinished"]] {
+        let pack = Pack::new("command a { run = \"sleep 300.0627 & touch started; sleep 300.0627\" }");
+        let mut run = pack.command(&["run", "--plan", "p.plan"]).stdout(Stdio::null()).spawn().unwrap();
+        pack.wait_for("started");
+        run.kill().unwrap();
+        run.wait().unwrap();
+        let left = || super::pack::processes_with("300.0627").len();
+        assert!(left() > 0);
+        let came = pack.plan(arguments);
+        assert_eq!(came.code, 0, "{came:?}");
+        assert_eq!(left(), 0, "{arguments:?}");
+        if arguments == ["stop"] {
+            let status = pack.plan(&["status"]);
+            assert!(status.out.contains("stopped while nobody ran it"), "{status:?}");
+            assert!(pack.plan(&["stop"]).out.contains("recorded already"));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Ends what attempts left running when their executor died: asked first, killed after the grace.
+//!
+//! Its processes are known by the tokens in their environment, or by ancestry from such a one.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::local::{GONE, GRACE};
+use super::proc::Id;
+use super::tree;
+use crate::source::Text;
+
+/// How long between two looks.
+pub(super) const PAUSE: Duration = Duration::from_millis(10);
+
+/// The ending of all that carries one of these tokens.
+pub(super) struct Sweep {
+    tokens: Vec<Text>,
+    begun: Instant,
+    asked: Vec<Id>,
+}
+
+impl Sweep {
+    pub(super) fn new(tokens: Vec<Text>) -> Self {
+        Self { tokens, begun: Instant::now(), asked: Vec::new() }
+    }
+
+    /// Looks once more, and signals what is left. Whether that was the last look.
+    pub(super) fn step(&mut self) -> bool {
+        if self.tokens.is_empty() {
+            return true;
+        }
+        let carriers = tree::carriers(&self.tokens);
+        let late = self.begun.elapsed() >= GRACE;
+        for id in &carriers {
+            if late {
+                tree::send(*id, Signal::KILL);
+            } else if !self.asked.contains(id) {
+                tree::send(*id, Signal::TERM);
+                self.asked.push(*id);
+            }
+        }
+        carriers.is_empty() || self.begun.elapsed() >= GRACE + GONE
+    }
+}
+
+/// Ends all that carries one of `tokens`, and returns when it is gone.
+pub fn sweep(tokens: Vec<Text>) {
+    let mut sweep = Sweep::new(tokens);
+    while !sweep.step() {
+        std::thread::sleep(PAUSE);
+    }
+}
