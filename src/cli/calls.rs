@@ -11,7 +11,7 @@ use super::say;
 use super::wiring::{Readers, RunFiles, RunLog};
 use crate::event::{Event, FileSet};
 use crate::exec::ports::{Called, Calling, Calls};
-use crate::history::History;
+use crate::history::{History, Stakes};
 use crate::ir::dump;
 use crate::store::about::{self, About};
 use crate::store::capture::Store;
@@ -133,8 +133,11 @@ impl RunCalls {
             return Err(unusable("it is of another plan".to_owned()));
         }
         let log = read::log(&run, &digest)?;
-        let mut history = History::new(document);
+        let (mut history, stakes) = (History::new(document), Stakes::of(document));
         for event in &log.events {
+            if let Some(why) = history.contradiction(&stakes, &event.body) {
+                return Err(store::Error::Damaged { path: run.log(), line: event.seq, why });
+            }
             history.apply(event).map_err(|mismatch| unusable(mismatch.message))?;
         }
         let sets = resume::live_sets(&history);
