@@ -1,5 +1,7 @@
 //! A log that is cut after any event, or inside any line, resumes to the same end (EXECUTION §11, §12).
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 
 use super::pack::{Pack, settled};
@@ -98,6 +100,58 @@ fn an_attempt_whose_number_the_log_lost_leaves_nothing_to_the_next() {
     assert_eq!(status["tasks"]["c"]["status"], "fail", "{status}");
     assert_eq!(pack.read(".plan/latest/logs/2.out"), "{\"k\": \"new\"}\n");
     assert_eq!(pack.names(".plan/latest/logs"), ["1.err", "1.out", "2.err", "2.out", "3.err", "3.out"]);
+}
+
+/// The packs of this repository that run without stand-ins, cut after every event.
+#[test]
+fn every_prefix_of_a_packs_log_resumes_to_the_same_end() {
+    for (name, arguments) in
+        [("dependency-audit", ["--param", "lock=Cargo.lock"].as_slice()), ("ticket-triage", &[])]
+    {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let run = || {
+            let pack = Pack::in_memory("");
+            copy(&root.join("packs").join(name), pack.path());
+            std::fs::copy(root.join("Cargo.lock"), pack.file("Cargo.lock")).unwrap();
+            let plan = std::fs::read_dir(pack.path()).unwrap().map(|entry| entry.unwrap().file_name());
+            let mut plan = plan.filter(|file| file != "p.plan" && file.to_str().unwrap().ends_with(".plan"));
+            let plan = plan.next().unwrap().into_string().unwrap();
+            let all: Vec<&str> = ["run", "--jobs", "1", "--plan", &plan]
+                .into_iter()
+                .chain(arguments.iter().copied())
+                .collect();
+            assert_eq!(pack.plan(&all).code, 0, "{name}");
+            pack
+        };
+        let whole = run();
+        let expected = comparable(whole.status());
+        let lines = whole.read(".plan/latest/events.jsonl").lines().count();
+        for line in 1..=lines {
+            let pack = run();
+            let log = pack.read(".plan/latest/events.jsonl");
+            let cut: String = log.split_inclusive('\n').take(line).collect();
+            pack.write(".plan/latest/events.jsonl", &cut);
+            let came = pack.plan(&["run", "--resume", "--jobs", "1"]);
+            assert_eq!(came.code, 0, "{name} cut after {line} lines: {came:?}");
+            assert_eq!(comparable(pack.status()), expected, "{name} cut after {line} lines");
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (name, path) = (entry.file_name(), entry.path());
+        if name.to_str().unwrap().starts_with('.') || name == "out" {
+            continue;
+        }
+        if path.is_dir() {
+            std::fs::create_dir(to.join(&name)).unwrap();
+            copy(&path, &to.join(&name));
+        } else {
+            std::fs::copy(&path, to.join(&name)).unwrap();
+        }
+    }
 }
 
 fn runs(pack: &Pack) -> String {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
-use super::pack::{Pack, processes_with, settled};
+use super::pack::{Came, Pack, processes_with, settled};
 
 /// Fan-out, files, retries, an advisory failure, a review of three rounds, processes that outlive their parent.
 const PLAN: &str = r#"
@@ -56,19 +56,58 @@ command use {
 command last { stage = "epilogue", run = "sleep 0.02" }
 "#;
 
-const MOMENTS: u64 = 50;
+/// Verifiers, a repair of the plan, and a person who is asked again after it.
+const CHECKED: &str = r#"
+plan "checked" { max_repairs = 2 }
+
+command build {
+    run         = "sleep 0.02; echo $PLAN_ROUND > built.txt"
+    emits_files = ["built.txt"]
+    verify fresh { run = "sleep 0.02; test -s built.txt" }
+    verify noted { run = "sleep 0.01; exit 1", required = false }
+}
+gate approve { depends_on = [build], ask = "Ship it?" }
+command ship { depends_on = [approve], when = approve.answer == "yes", run = "sleep 0.02" }
+command hold { depends_on = [approve], when = approve.answer == "no", run = "true" }
+command beside { run = "sleep 0.05" }
+verify second { run = "sleep 0.02; test $(cat built.txt) = 2", repair_from = build }
+command last { stage = "epilogue", run = "sleep 0.02" }
+"#;
 
 #[test]
 fn a_kill_at_any_moment_resumes_to_the_same_end() {
-    let whole = Pack::in_memory(PLAN);
+    kill_at(PLAN, 50);
+}
+
+#[test]
+fn a_kill_among_verifiers_repairs_and_answers_resumes_to_the_same_end() {
+    kill_at(CHECKED, 20);
+}
+
+/// Goes on with the newest run, and answers what it asks, until it ends.
+fn go_on(pack: &Pack, mut came: Came) -> Came {
+    for _ in 0..6 {
+        if came.code != 4 {
+            break;
+        }
+        let answered = pack.plan(&["answer", "latest", "approve", "yes"]);
+        assert_eq!(answered.code, 0, "{answered:?}");
+        came = pack.plan(&["run", "--resume", "--jobs", "3"]);
+    }
+    came
+}
+
+fn kill_at(plan: &'static str, count: u64) {
+    let whole = Pack::in_memory(plan);
     let since = Instant::now();
     let came = whole.run(&["--jobs", "3"]);
-    assert_eq!(came.code, 0, "{came:?}");
     let length = since.elapsed();
+    let came = go_on(&whole, came);
+    assert_eq!(came.code, 0, "{came:?}");
     let expected = comparable(whole.status());
     // A seed of its own for every moment, the same on every machine.
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-    let moments = (0..MOMENTS).map(|moment| {
+    let moments = (0..count).map(|moment| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let part = (seed >> 11) as f64 / (1u64 << 53) as f64;
         // Most happens before the run waits for its retry.
@@ -80,18 +119,18 @@ fn a_kill_at_any_moment_resumes_to_the_same_end() {
         std::thread::scope(|scope| {
             let spawn = |&(moment, delay): &(u64, Duration)| {
                 let expected = &expected;
-                scope.spawn(move || one_moment(moment, delay, expected))
+                scope.spawn(move || one_moment(plan, moment, delay, expected))
             };
             let all: Vec<_> = together.iter().map(spawn).collect();
             met += all.into_iter().map(|one| u64::from(one.join().unwrap())).sum::<u64>();
         });
     }
-    assert!(met >= MOMENTS / 2, "only {met} of {MOMENTS} moments were in a run");
+    assert!(met >= count / 2, "only {met} of {count} moments were in a run");
 }
 
 /// Whether the kill met a run.
-fn one_moment(moment: u64, delay: Duration, expected: &Value) -> bool {
-    let pack = Pack::in_memory(PLAN);
+fn one_moment(plan: &str, moment: u64, delay: Duration, expected: &Value) -> bool {
+    let pack = Pack::in_memory(plan);
     let mark = format!("kill-test-{}-{moment}", std::process::id());
     let mut command = pack.command(&["run", "--plan", "p.plan", "--jobs", "3"]);
     let mut run =
@@ -105,6 +144,7 @@ fn one_moment(moment: u64, delay: Duration, expected: &Value) -> bool {
     let log = pack.read(&format!(".plan/runs/{name}/events.jsonl"));
     let before = settled(log.lines().filter_map(|line| serde_json::from_str(line).ok()));
     let came = pack.plan(&["run", "--resume", "--jobs", "3"]);
+    let came = go_on(&pack, came);
     assert_eq!(came.code, 0, "after {delay:?}: {came:?}\n{}", pack.read(".plan/latest/events.jsonl"));
     assert_eq!(&comparable(pack.status()), expected, "after {delay:?}");
     let all = settled(pack.events());
@@ -125,7 +165,14 @@ fn comparable(status: Value) -> Value {
         assert!(status.shift_remove(field).is_some(), "{field}");
     }
     // How often a task that remembers was tried depends on what it remembers.
-    let flaky = status["tasks"]["flaky"].as_object_mut().unwrap();
-    flaky.shift_remove("attempts");
+    if let Some(flaky) = status["tasks"].get_mut("flaky") {
+        flaky.as_object_mut().unwrap().shift_remove("attempts");
+    }
+    // When somebody answered, in the last round and in earlier ones.
+    if let Some(approve) = status["tasks"].get_mut("approve") {
+        let when = |row: &mut Value| row["output"].as_object_mut().unwrap().shift_remove("at").unwrap();
+        when(approve);
+        approve["rounds"].as_array_mut().unwrap().iter_mut().for_each(|round| drop(when(round)));
+    }
     Value::Object(status)
 }
