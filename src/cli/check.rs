@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Answer, Exit, Failure, plans, print, say};
-use crate::compile::{Bindings, Compiled, compile};
+use crate::compile::{Bindings, Compiled, compile, declared};
 use crate::diag::Diagnostic;
 use crate::diag::machine::Findings;
 use crate::explore::explore;
-use crate::ir::Kind;
 use crate::report::text::count;
 
 /// Check plans without running them
@@ -59,27 +58,46 @@ enum Format {
 
 /// Checks the files.
 pub(super) fn run(arguments: &Arguments) -> Answer {
-    let bindings = Bindings::launch(None, &arguments.params).map_err(Failure::new)?.checking();
+    // A value is for the plans that have its parameter, at least for one.
+    let mut unused = arguments.params.clone();
+    Bindings::launch(None, &unused).map_err(Failure::new)?;
     let mut compiled: Vec<(PathBuf, bool, Compiled)> = Vec::new();
     // What is imported is part of the packs of those that import it, which may lie further up.
     let mut imported: FxHashSet<PathBuf> = FxHashSet::default();
     for (file, named) in plans::found(&arguments.files)? {
         let (mut pack, entry) = plans::open(&file)?;
+        let mut params: Vec<&String> = Vec::new();
+        if !arguments.params.is_empty() {
+            let known = declared(&mut pack, &entry).params.unwrap_or_default();
+            let is_of = |param: &String| {
+                let name = param.split_once('=').map_or(param.as_str(), |(name, _)| name);
+                known.iter().any(|known| known.name.value == name)
+            };
+            params.extend(arguments.params.iter().filter(|param| is_of(param)));
+            unused.retain(|param| !is_of(param));
+        }
+        let bindings = Bindings::launch(None, &params).map_err(Failure::new)?.checking();
         let one = compile(&mut pack, &entry, &bindings);
         let root = file.parent().unwrap_or(Path::new(""));
         // One that is gone by now is nobody's.
         imported.extend(one.imported.iter().filter_map(|path| root.join(path).canonicalize().ok()));
         compiled.push((file, named, one));
     }
+    if let Some(param) = unused.first() {
+        let name = param.split_once('=').map_or(param.as_str(), |(name, _)| name);
+        return Err(Failure::new(format!("no plan has a parameter `{name}`")));
+    }
     let checked = compiled.len();
     compiled
         .retain(|(file, named, _)| *named || !file.canonicalize().is_ok_and(|file| imported.contains(&file)));
     let mut explored: Vec<(PathBuf, String)> = Vec::new();
+    let mut blind = false;
     let mut all: Vec<Compiled> = Vec::with_capacity(compiled.len());
     for (file, _, mut one) in compiled {
         if let Some(most) = arguments.explore {
             let said = play(&mut one, most.get());
-            explored.push((file, said));
+            blind |= said.is_err();
+            explored.push((file, said.unwrap_or_else(|why| why)));
         }
         all.push(one);
     }
@@ -87,9 +105,7 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     match arguments.format {
         Format::Text => {
             tell(&all, checked, arguments.quiet);
-            for (file, said) in &explored {
-                say(&format!("{}: {said}\n", file.display()));
-            }
+            tell_explored(&explored);
         }
         Format::Json if arguments.explore.is_some() => {
             let said = explored.iter().map(|(file, said)| (file.display().to_string(), said.clone()));
@@ -99,31 +115,36 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
         Format::Sarif => print(findings().sarif())?,
         Format::Github => print(findings().github())?,
     }
-    let wrong = all.iter().any(|one| one.diagnostics.has_errors());
+    match arguments.format {
+        // Neither has a place for it.
+        Format::Sarif | Format::Github => tell_explored(&explored),
+        Format::Text | Format::Json => {}
+    }
+    let wrong = blind || all.iter().any(|one| one.diagnostics.has_errors());
     Ok(if wrong { Exit::Refused } else { Exit::Good })
 }
 
-/// Plays a plan; says how much was looked at, or why nothing was.
-fn play(compiled: &mut Compiled, most: usize) -> String {
-    let Some(plan) = &compiled.plan else { return "not explored: it has errors".to_owned() };
+fn tell_explored(explored: &[(PathBuf, String)]) {
+    for (file, said) in explored {
+        say(&format!("{}: {said}\n", file.display()));
+    }
+}
+
+/// Plays a plan; says how much was looked at.
+///
+/// # Errors
+/// Why nothing was.
+fn play(compiled: &mut Compiled, most: usize) -> Result<String, String> {
+    let Some(plan) = &compiled.plan else { return Err("not explored: it has errors".to_owned()) };
     let unknown = plan.params.iter().filter(|param| param.value.is_none() && param.default.is_none());
     let unknown: Vec<String> = unknown.map(|param| format!("--param {}=…", param.name.value)).collect();
     if !unknown.is_empty() {
-        return format!("not explored: it needs {}", unknown.join(" "));
+        return Err(format!("not explored: it needs {}", unknown.join(" ")));
     }
-    if let Some(machine) = plan.tasks.iter().find(|task| matches!(task.kind, Kind::Machine(_))) {
-        let inside = format!("the inside of machine `{}` is not", machine.name.value);
-        return format!("{}; {inside}", explored(compiled, most));
-    }
-    explored(compiled, most)
-}
-
-fn explored(compiled: &mut Compiled, most: usize) -> String {
-    let Some(plan) = &compiled.plan else { return String::new() };
     let mut found = std::mem::take(&mut compiled.diagnostics);
     let explored = explore(plan, most, &mut found);
     compiled.diagnostics = found.finish();
-    explored.sentence()
+    Ok(explored.sentence())
 }
 
 fn tell(all: &[Compiled], checked: usize, quiet: bool) {

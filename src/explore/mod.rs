@@ -15,7 +15,8 @@ use self::play::{Player, Script, Turn, Way};
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::event::{Exit, Status, Verdict};
 use crate::history::Row;
-use crate::ir::Stage;
+use crate::ir::condition::Operand;
+use crate::ir::{self, Kind, Stage};
 use crate::validate::ValidPlan;
 
 /// The most events that are played in all, whatever the bound on ways: it bounds the time.
@@ -68,8 +69,12 @@ pub struct Explored {
     pub complete: bool,
     /// Every way in which at most so many things go otherwise than in the first was played.
     pub turns: usize,
-    /// Tasks of which not all combinations of values were looked at.
+    /// Tasks of which not all values, or not all combinations of them, were looked at.
     pub thinned: Vec<String>,
+    /// What was not played at all: the inside of machines and of called plans.
+    pub closed: Vec<String>,
+    /// The parameters that conditions read, with their values.
+    pub given: Vec<String>,
 }
 
 impl Explored {
@@ -79,6 +84,7 @@ impl Explored {
         let ways = if self.ways == 1 { "1 way".to_owned() } else { format!("{} ways", self.ways) };
         let mut text = match (self.complete, self.turns) {
             (true, _) => format!("explored {ways}: all there are, one task at a time"),
+            (false, usize::MAX) => format!("explored {ways}: all with the values that were chosen"),
             (false, 0) => format!("explored {ways} of more: not even all in which one thing goes otherwise"),
             (false, turns) => {
                 let things =
@@ -86,8 +92,14 @@ impl Explored {
                 format!("explored {ways} of more: all in which at most {things} otherwise")
             }
         };
+        if !self.given.is_empty() {
+            let _ = write!(text, "; with {}", self.given.join(", "));
+        }
         if !self.thinned.is_empty() {
-            let _ = write!(text, "; values varied singly for {}", self.thinned.join(", "));
+            let _ = write!(text, "; not with all values of {}", self.thinned.join(", "));
+        }
+        if !self.closed.is_empty() {
+            let _ = write!(text, "; not the inside of {}", self.closed.join(", "));
         }
         text
     }
@@ -168,7 +180,25 @@ fn search(
     let thinned = plan.tasks.iter().zip(outcomes).filter(|(_, of)| of.thinned);
     let thinned: Vec<String> = thinned.map(|(task, _)| format!("`{}`", task.name.value)).collect();
     let complete = complete && !cut && thinned.is_empty();
-    Explored { ways, complete, turns, thinned }
+    let closed = plan.tasks.iter().filter(|task| matches!(task.kind, Kind::Machine(_) | Kind::Call(_)));
+    let closed = closed.map(|task| format!("{} `{}`", task.kind.as_str(), task.name.value)).collect();
+    Explored { ways, complete, turns, thinned, closed, given: given(plan) }
+}
+
+/// The parameters that conditions read, as in `` `deploy` = false``.
+fn given(plan: &ValidPlan) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for when in plan.tasks.iter().filter_map(|task| task.when.as_ref()) {
+        when.value.reads(&mut |operand, _| {
+            if let Operand::Parameter { name, value: Some(value), .. } = operand {
+                let said = format!("`{name}` = {}", ir::dump::json(value));
+                if !all.contains(&said) {
+                    all.push(said);
+                }
+            }
+        });
+    }
+    all
 }
 
 /// The first turn that a script says nothing of.
@@ -254,10 +284,14 @@ fn example(turns: &[Turn]) -> String {
 }
 
 fn report(plan: &ValidPlan, seen: &Seen, explored: &Explored, found: &mut Diagnostics) {
+    let with = match explored.given.as_slice() {
+        [] => String::new(),
+        given => format!(" with {}", given.join(", ")),
+    };
     let among = match (explored.complete, explored.ways) {
-        (true, 1) => "in the one way that the plan can go".to_owned(),
-        (true, ways) => format!("in none of the {ways} ways that the plan can go"),
-        (false, ways) => format!("in none of {ways} ways; there are more"),
+        (true, 1) => format!("in the one way that the plan can go{with}"),
+        (true, ways) => format!("in none of the {ways} ways that the plan can go{with}"),
+        (false, ways) => format!("in none of {ways} ways{with}; there are more"),
     };
     let never = |word: &str| {
         if explored.complete { format!("never {word}") } else { format!("was not seen to {word}") }
@@ -266,7 +300,7 @@ fn report(plan: &ValidPlan, seen: &Seen, explored: &Explored, found: &mut Diagno
         let said = if explored.complete { "never ends valid" } else { "was not seen to end valid" };
         found.push(
             NEVER_VALID
-                .at(plan.span, format!("plan `{}` {said}", plan.name))
+                .at(plan.span, format!("plan `{}` {said}{with}", plan.name))
                 .label(among.clone())
                 .help(format!("where everything passes, it {}", seen.end)),
         );
@@ -277,7 +311,7 @@ fn report(plan: &ValidPlan, seen: &Seen, explored: &Explored, found: &mut Diagno
             let verb = if explored.complete { "runs" } else { "run" };
             found.push(
                 NEVER_RUNS
-                    .at(name.span, format!("`{}` {}", name.value, never(verb)))
+                    .at(name.span, format!("`{}` {}{with}", name.value, never(verb)))
                     .label(among.clone())
                     .help(format!("where everything passes, it {}", seen.usual[at])),
             );
@@ -295,7 +329,7 @@ fn report(plan: &ValidPlan, seen: &Seen, explored: &Explored, found: &mut Diagno
         let said = if explored.complete { "is never asked" } else { "was not seen to be asked" };
         found.push(
             NEVER_ASKED
-                .at(gate.name.span, format!("gate `{}` {said}", gate.name.value))
+                .at(gate.name.span, format!("gate `{}` {said}{with}", gate.name.value))
                 .label(among.clone())
                 .help(format!("where everything passes, the plan {}", seen.end)),
         );

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Number, json};
 
 use crate::event::{Grade, Raw};
-use crate::ir::condition::Operand;
+use crate::ir::condition::{Against, Operand};
 use crate::ir::kind::{Kind, UNCERTAIN};
 use crate::ir::types::{Emits, Field, Type};
 use crate::ir::{Over, Plan, Task, TaskId, Value};
@@ -17,6 +17,9 @@ use crate::source::Text;
 
 /// The most ways in which one attempt may pass; beyond, its values are varied one at a time.
 const MOST: usize = 24;
+
+/// The most ways in which what one condition reads is varied together.
+const JOINT: usize = 64;
 
 /// The elements of a list that is fanned out over, where the plan does not say more.
 const ELEMENTS: [&str; 2] = ["a", "b"];
@@ -40,17 +43,42 @@ pub(super) struct Outcomes {
     pub(super) all: Vec<Outcome>,
     /// How many of them pass; those come first.
     pub(super) passing: usize,
-    /// Whether combinations of its values are missing.
+    /// Whether combinations of its values are missing, or values that only a run can tell.
     pub(super) thinned: bool,
+    /// Of a gate: who may answer, besides nobody in particular.
+    pub(super) by: Vec<Text>,
 }
+
+/// What one part of a result is compared with.
+#[derive(Clone, Debug, Default)]
+struct Compared {
+    values: Vec<Value>,
+    /// Whether by order.
+    ordered: bool,
+    /// Whether with what only a run will know.
+    loose: bool,
+}
+
+impl Compared {
+    fn add(&mut self, against: Against<'_>) {
+        self.values.extend(against.values.iter().cloned());
+        self.ordered |= against.ordered;
+        self.loose |= against.other.is_some();
+    }
+}
+
+/// A part of a result: the task, and the path of a field, or none for the last line.
+type Part = (TaskId, Option<Vec<Text>>);
 
 /// What is read of one task.
 #[derive(Clone, Debug, Default)]
 struct Reads {
     /// Fields, each with the values that it is compared with.
-    fields: BTreeMap<Vec<Text>, Vec<Value>>,
+    fields: BTreeMap<Vec<Text>, Compared>,
     /// What its last line is compared with.
-    last_line: Option<Vec<Value>>,
+    last_line: Option<Compared>,
+    /// What is compared in one condition, where that reads several fields.
+    joint: Vec<BTreeMap<Vec<Text>, Compared>>,
     /// Whether its status is read.
     status: bool,
     /// Lists that are fanned out over: by field, the elements.
@@ -65,29 +93,51 @@ pub(super) fn outcomes(plan: &Plan) -> Vec<Outcomes> {
     plan.tasks.iter().zip(&reads).map(|(task, reads)| of(task, reads)).collect()
 }
 
+/// The part of a result that an operand reads.
+fn part(operand: &Operand) -> Option<Part> {
+    match operand {
+        Operand::Field(of, path) => Some((*of, Some(path.clone()))),
+        Operand::LastLine(of) => Some((*of, None)),
+        Operand::Status(_)
+        | Operand::Item(_)
+        | Operand::Literal(_)
+        | Operand::Parameter { .. }
+        | Operand::Answer(..)
+        | Operand::Outcome
+        | Operand::NodeLastLine
+        | Operand::PreferredLabel
+        | Operand::Output(_)
+        | Operand::Context(_) => None,
+    }
+}
+
 fn reads(plan: &Plan) -> Vec<Reads> {
     let mut all = vec![Reads::default(); plan.tasks.len()];
+    let mut pairs: Vec<(Part, Part)> = Vec::new();
     for task in &plan.tasks {
         let mut items: BTreeMap<Vec<Text>, Vec<Value>> = BTreeMap::new();
+        let mut joint: BTreeMap<usize, BTreeMap<Vec<Text>, Compared>> = BTreeMap::new();
         if let Some(when) = &task.when {
-            when.value.compared(&mut |operand, with| match operand {
-                Operand::Field(of, path) => {
-                    all[of.index()].fields.entry(path.clone()).or_default().extend(with.iter().cloned());
+            when.value.compared(&mut |operand, against| {
+                match (part(operand), operand) {
+                    (Some((of, Some(path))), _) => {
+                        all[of.index()].fields.entry(path.clone()).or_default().add(against);
+                        joint.entry(of.index()).or_default().entry(path).or_default().add(against);
+                    }
+                    (Some((of, None)), _) => {
+                        all[of.index()].last_line.get_or_insert_default().add(against);
+                    }
+                    (None, Operand::Status(of)) => all[of.index()].status = true,
+                    (None, Operand::Item(path)) => {
+                        items.entry(path.clone()).or_default().extend(against.values.iter().cloned());
+                    }
+                    (None, _) => {}
                 }
-                Operand::LastLine(of) => {
-                    all[of.index()].last_line.get_or_insert_default().extend(with.iter().cloned());
-                }
-                Operand::Status(of) => all[of.index()].status = true,
-                Operand::Item(path) => items.entry(path.clone()).or_default().extend(with.iter().cloned()),
-                Operand::Literal(_)
-                | Operand::Parameter { .. }
-                | Operand::Answer(..)
-                | Operand::Outcome
-                | Operand::NodeLastLine
-                | Operand::PreferredLabel
-                | Operand::Output(_)
-                | Operand::Context(_) => {}
+                pairs.extend(part(operand).zip(against.other.and_then(part)));
             });
+        }
+        for (of, fields) in joint.into_iter().filter(|(_, fields)| fields.len() > 1) {
+            all[of].joint.push(fields);
         }
         if let Kind::Route(route) = &task.kind
             && let Some(source) = &route.source
@@ -95,7 +145,7 @@ fn reads(plan: &Plan) -> Vec<Reads> {
             for question in &route.questions {
                 let labels = question.labels.iter().map(|label| Value::String(label.value.clone()));
                 let field = vec![question.name.value.clone()];
-                all[source.value.index()].fields.entry(field).or_default().extend(labels);
+                all[source.value.index()].fields.entry(field).or_default().values.extend(labels);
             }
         }
         if let Some(over) = &task.over
@@ -107,6 +157,24 @@ fn reads(plan: &Plan) -> Vec<Reads> {
                     known.push(element);
                 }
             }
+        }
+    }
+    // What is compared with each other gets the same values, and room on either side of them. Twice, for what
+    // is compared in a row.
+    for (left, right) in pairs.iter().chain(&pairs) {
+        let mut values = of_part(&mut all, left).values.clone();
+        values.extend(of_part(&mut all, right).values.iter().cloned());
+        values.extend([Value::Integer(1), Value::String("a".into())]);
+        let near = |value: &Value| match value {
+            Value::Integer(number) => vec![number.checked_add(1), number.checked_sub(1)],
+            _ => Vec::new(),
+        };
+        let near: Vec<Value> = values.iter().flat_map(near).flatten().map(Value::Integer).collect();
+        values.extend(near);
+        for side in [left, right] {
+            let part = of_part(&mut all, side);
+            part.values.extend(values.iter().cloned());
+            distinct(&mut part.values);
         }
     }
     for task in &plan.tasks {
@@ -125,6 +193,24 @@ fn reads(plan: &Plan) -> Vec<Reads> {
         }
     }
     all
+}
+
+fn of_part<'a>(all: &'a mut [Reads], (of, path): &Part) -> &'a mut Compared {
+    let reads = &mut all[of.index()];
+    match path {
+        Some(path) => reads.fields.entry(path.clone()).or_default(),
+        None => reads.last_line.get_or_insert_default(),
+    }
+}
+
+fn distinct(values: &mut Vec<Value>) {
+    let mut kept: Vec<Value> = Vec::new();
+    for value in values.drain(..) {
+        if !kept.contains(&value) {
+            kept.push(value);
+        }
+    }
+    *values = kept;
 }
 
 /// An element's name.
@@ -224,7 +310,20 @@ fn of(task: &Task, reads: &Reads) -> Outcomes {
         varied.push(Varied { path: vec!["complete".into()], candidates });
     }
     varied.retain(|varied| !varied.candidates.is_empty());
-    let (chosen, thinned) = combinations(&varied);
+    let (mut chosen, mut thinned) = combinations(&varied);
+    if thinned {
+        for joint in &reads.joint {
+            together(task, &varied, joint, &mut chosen);
+        }
+    }
+    let loose = |compared: &Compared| compared.loose;
+    thinned |= reads.fields.values().chain(&reads.last_line).any(loose);
+    let mut by = Vec::new();
+    if let Kind::Gate(_) = task.kind {
+        thinned |= reads.fields.contains_key(&[Text::const_new("at")][..]);
+        let said = reads.fields.get(&[Text::const_new("by")][..]);
+        by = said.into_iter().flat_map(|said| flat(&said.values)).filter_map(text_of).collect();
+    }
     let mut all: Vec<Outcome> = chosen.iter().map(|chosen| passing(task, reads, &varied, chosen)).collect();
     let count = all.len();
     let other = |says: &str, grade| Outcome {
@@ -242,7 +341,49 @@ fn of(task: &Task, reads: &Reads) -> Outcomes {
             all.push(Outcome { says: "passes in part".to_owned(), grade: Grade::Partial, ..first });
         }
     }
-    Outcomes { all, passing: count, thinned }
+    Outcomes { all, passing: count, thinned, by }
+}
+
+fn text_of(value: &Value) -> Option<Text> {
+    if let Value::String(text) = value { Some(text.clone()) } else { None }
+}
+
+/// Adds the ways to pass in which the fields that one condition reads vary together.
+fn together(
+    task: &Task,
+    varied: &[Varied],
+    joint: &BTreeMap<Vec<Text>, Compared>,
+    chosen: &mut Vec<Vec<usize>>,
+) {
+    let at = |path: &Vec<Text>, word: &str| {
+        let part = varied.iter().position(|part| part.path == *path)?;
+        Some((part, varied[part].candidates.iter().position(|(_, other)| other == word)?))
+    };
+    let choices: Vec<Vec<(usize, usize)>> = joint
+        .iter()
+        .map(|(path, compared)| {
+            let field = path.first().and_then(|name| declared(task, name));
+            let candidates = values(field, &path[1.min(path.len())..], compared);
+            candidates.iter().filter_map(|(_, word)| at(path, word)).collect()
+        })
+        .collect();
+    let mut all = vec![vec![0; varied.len()]];
+    for choice in choices {
+        let before = std::mem::take(&mut all);
+        for one in before {
+            for &(part, value) in &choice {
+                let mut other = one.clone();
+                other[part] = value;
+                all.push(other);
+            }
+        }
+        all.truncate(JOINT);
+    }
+    for one in all {
+        if !chosen.contains(&one) {
+            chosen.push(one);
+        }
+    }
 }
 
 /// One index into the candidates of each varied part, for each way to pass; and whether some are missing.
@@ -354,7 +495,7 @@ fn declared<'a>(task: &'a Task, name: &str) -> Option<&'a Field> {
 }
 
 /// The values worth a look at the member at `path` of a field, given what it is compared with.
-fn values(field: Option<&Field>, path: &[Text], compared: &[Value]) -> Vec<Candidate> {
+fn values(field: Option<&Field>, path: &[Text], compared: &Compared) -> Vec<Candidate> {
     let mut optional = field.is_some_and(|field| field.optional);
     let mut ty = field.map(|field| &field.ty);
     for name in path {
@@ -369,7 +510,7 @@ fn values(field: Option<&Field>, path: &[Text], compared: &[Value]) -> Vec<Candi
         Some(Type::Boolean) => [true, false].map(|value| candidate(json!(value))).to_vec(),
         Some(Type::Union(words)) => words.iter().map(|word| candidate(json!(word.as_str()))).collect(),
         Some(Type::String) => texts(compared).into_iter().map(candidate).collect(),
-        Some(Type::Integer | Type::Number) => numbers(compared).into_iter().map(candidate).collect(),
+        Some(Type::Integer | Type::Number) => numbers(&compared.values).into_iter().map(candidate).collect(),
         Some(Type::List(_) | Type::Object | Type::Record(_) | Type::Any(_) | Type::Schema(_)) | None => {
             unknown(compared)
         }
@@ -381,14 +522,14 @@ fn values(field: Option<&Field>, path: &[Text], compared: &[Value]) -> Vec<Candi
 }
 
 /// Values for a member of no known type, by what it is compared with.
-fn unknown(compared: &[Value]) -> Vec<Candidate> {
-    let flat = || flat(compared);
+fn unknown(compared: &Compared) -> Vec<Candidate> {
+    let flat = || flat(&compared.values);
     let mut all: Vec<serde_json::Value> = Vec::new();
-    if compared.is_empty() || flat().any(|value| matches!(value, Value::Boolean(_))) {
+    if compared.values.is_empty() || flat().any(|value| matches!(value, Value::Boolean(_))) {
         all.extend([json!(true), json!(false)]);
     }
     if flat().any(|value| matches!(value, Value::Integer(_) | Value::Number(..))) {
-        all.extend(numbers(compared));
+        all.extend(numbers(&compared.values));
     }
     if flat().any(|value| matches!(value, Value::String(_))) {
         all.extend(texts(compared));
@@ -409,18 +550,25 @@ fn flat(values: &[Value]) -> impl Iterator<Item = &Value> {
     })
 }
 
-/// The texts, and one that is none of them.
-fn texts(compared: &[Value]) -> Vec<serde_json::Value> {
-    let mut all: Vec<&str> = Vec::new();
-    for value in flat(compared) {
-        if let Value::String(text) = value
-            && !all.contains(&text.as_str())
-        {
+/// The texts, and one that is none of them; by order, one right behind each and one before all.
+fn texts(compared: &Compared) -> Vec<serde_json::Value> {
+    let mut all: Vec<String> = Vec::new();
+    let mut add = |text: String| {
+        if !all.contains(&text) {
             all.push(text);
         }
+    };
+    let given: Vec<Text> = flat(&compared.values).filter_map(text_of).collect();
+    given.iter().for_each(|text| add(text.to_string()));
+    if compared.ordered {
+        given.iter().for_each(|text| add(format!("{text}~")));
+        add(String::new());
     }
-    let other = ["other", "another", "something else"].into_iter().find(|word| !all.contains(word));
-    all.into_iter().chain(other).map(|text| json!(text)).collect()
+    let other = ["other", "another", "something else"]
+        .into_iter()
+        .find(|word| !given.iter().any(|text| text == word));
+    other.into_iter().for_each(|word| add(word.to_owned()));
+    all.into_iter().map(|text| json!(text)).collect()
 }
 
 /// The numbers, and those on either side of each.

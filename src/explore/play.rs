@@ -12,9 +12,12 @@ use crate::event::{
 };
 use crate::exec::scheduler::{Action, Dispatch, Options, Scheduler};
 use crate::history::History;
-use crate::ir::{Millis, Usd, Verify};
+use crate::ir::{Kind, Millis, Task, Usd, Verify};
 use crate::source::Text;
 use crate::validate::ValidPlan;
+
+/// Who answers a gate when nobody has in time (LANGUAGE §4).
+const TIMEOUT: &str = "timeout";
 
 /// What is chosen otherwise than by default: by turn, in order.
 pub(super) type Script = Vec<(usize, usize)>;
@@ -247,11 +250,31 @@ impl Run<'_> {
         let Some((task, question)) = open.map(|(task, question)| (task, question.clone())) else {
             return Some(false);
         };
-        let of = question.options.len().max(1);
-        let took = self.choose(of, 0);
-        let answer = question.options.get(took).cloned().unwrap_or_default();
-        self.took(of, took, format!("`{task}` is answered `{answer}`"));
-        let by = Text::const_new("explore");
+        let gate = self.scheduler.history().locate(&task).map(|(at, _)| at);
+        let timed = gate.and_then(|at| match &self.player.plan.tasks[at] {
+            Task { kind: Kind::Gate(gate), timeout: Some(_), .. } => gate.default.as_ref(),
+            _ => None,
+        });
+        // Every option of nobody in particular, and of each whom a condition names; then time.
+        let named = gate.map_or(&[][..], |at| self.player.outcomes[at].by.as_slice());
+        let people = || {
+            [Text::const_new("somebody")].into_iter().chain(named.iter().filter(|by| *by != TIMEOUT).cloned())
+        };
+        let answers =
+            people().flat_map(|by| question.options.iter().map(move |option| (option.clone(), by.clone())));
+        let answers = answers.chain(timed.map(|default| (default.value.clone(), Text::const_new(TIMEOUT))));
+        let answers: Vec<(Text, Text)> = answers.collect();
+        let took = self.choose(answers.len().max(1), 0);
+        let (answer, by) = answers.get(took).cloned()?;
+        self.took(
+            answers.len(),
+            took,
+            match by.as_str() {
+                "somebody" => format!("`{task}` is answered `{answer}`"),
+                TIMEOUT => format!("`{task}` is not answered in time"),
+                by => format!("`{task}` is answered `{answer}` by {by}"),
+            },
+        );
         self.append(GateAnswered { task, question: question.number, answer, by, result: None })?;
         Some(true)
     }

@@ -120,6 +120,17 @@ impl Possible {
     }
 }
 
+/// What an operand is compared with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Against<'a> {
+    /// The value, where it is known now; several for the labels of an `otherwise`.
+    pub values: &'a [super::Value],
+    /// The operand that a run will know, otherwise.
+    pub other: Option<&'a Operand>,
+    /// Whether it is compared by order.
+    pub ordered: bool,
+}
+
 impl Condition {
     /// What it can come to, where `leaf` says that of a comparison, an operand alone or an `otherwise`.
     /// Parts are taken as independent: it may claim too much, never too little.
@@ -173,18 +184,31 @@ impl Condition {
 
     /// Calls `each` with every operand that a run will know and the values that it is compared with; none
     /// where it stands alone, or is compared with what a run will know.
-    pub fn compared(&self, each: &mut dyn FnMut(&Operand, &[super::Value])) {
+    pub fn compared(&self, each: &mut dyn FnMut(&Operand, Against<'_>)) {
         match self {
             Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.compared(each)),
             Self::Not(part) => part.compared(each),
-            Self::Compare { left, right, .. } => {
-                each(left, right.value().map_or(&[], std::slice::from_ref));
-                each(right, left.value().map_or(&[], std::slice::from_ref));
+            Self::Compare { left, right, operator, .. } => {
+                let ordered = match operator {
+                    Comparison::Less
+                    | Comparison::LessEqual
+                    | Comparison::Greater
+                    | Comparison::GreaterEqual => true,
+                    Comparison::Equal | Comparison::NotEqual | Comparison::In | Comparison::NotIn => false,
+                };
+                let mut side = |operand: &Operand, other: &Operand| {
+                    let values = other.value().map_or(&[][..], std::slice::from_ref);
+                    let other = other.value().is_none().then_some(other);
+                    each(operand, Against { values, other, ordered });
+                };
+                side(left, right);
+                side(right, left);
             }
-            Self::Holds { operand, .. } => each(operand, &[]),
+            Self::Holds { operand, .. } => each(operand, Against::default()),
             Self::Otherwise { task, question, labels, .. } => {
                 let labels: Vec<_> = labels.iter().cloned().map(super::Value::String).collect();
-                each(&Operand::Answer(*task, question.clone()), &labels);
+                let against = Against { values: &labels, ..Against::default() };
+                each(&Operand::Answer(*task, question.clone()), against);
             }
         }
     }

@@ -232,18 +232,28 @@ fn a_plan_can_be_played() {
          command c { depends_on = [b], when = a.v < 2, run = \"true\" }\n",
     );
     let came = pack.plan(&["check", "--explore", "p.plan"]);
-    assert_eq!(came.code, 0);
+    assert_eq!(came.code, 1);
     assert!(came.err.contains("p.plan: not explored: it needs --param n=…"), "{}", came.err);
     let came = pack.plan(&["check", "--explore", "--param", "n=3", "p.plan"]);
     assert!(came.err.contains("`c` never runs"), "{}", came.err);
     assert!(came.err.contains("ways: all there are, one task at a time"), "{}", came.err);
     let came = pack.plan(&["check", "--explore=2", "--param", "n=3", "--format", "json", "p.plan"]);
     let document = json(&came);
-    assert_eq!(document["diagnostics"][0]["message"], "`c` was not seen to run");
+    assert_eq!(document["diagnostics"][0]["message"], "`c` was not seen to run with `n` = 3");
     assert!(
         document["explored"]["p.plan"].as_str().unwrap().starts_with("explored 2 ways of more"),
         "{document}"
     );
+    // What has no place for it says it beside.
+    let came = pack.plan(&["check", "--explore", "--format", "sarif", "p.plan"]);
+    assert_eq!(came.code, 1);
+    assert!(came.err.contains("not explored: it needs"), "{}", came.err);
+    // A value is for the plans that have the parameter.
+    pack.write("q.plan", "command a { run = \"true\" }\n");
+    let came = pack.plan(&["check", "--explore", "--param", "n=3", "."]);
+    assert_eq!(came.code, 0, "{}", came.err);
+    let came = pack.plan(&["check", "--explore", "--param", "m=3", "q.plan"]);
+    assert!(came.code == 1 && came.err.contains("no plan has a parameter `m`"), "{}", came.err);
     assert_eq!(pack.plan(&["check", "--param", "n=3", "p.plan"]).code, 2);
     assert_eq!(pack.plan(&["check", "--explore=0", "p.plan"]).code, 2);
 }
