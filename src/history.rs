@@ -507,6 +507,22 @@ impl History {
         self.plan_round() - 1
     }
 
+    /// What the plan's acceptance gates said last: in this round, and before it those for which tasks run again
+    /// and that have not been asked since.
+    pub fn verdicts(&self) -> impl ExactSizeIterator<Item = &VerifierEnded> {
+        let mut verdicts: Vec<&VerifierEnded> = self.sent_back().collect();
+        verdicts.extend(self.gates.values());
+        verdicts.into_iter()
+    }
+
+    /// What sent the plan back, of gates that have not been asked since.
+    pub fn sent_back(&self) -> impl Iterator<Item = &VerifierEnded> {
+        let repair = self.repair.as_ref();
+        let repair = repair.filter(|repair| self.rows.iter().any(|row| row.repair == repair.round));
+        let said = repair.into_iter().flat_map(|repair| repair.gates.values());
+        said.filter(|said| !self.gates.contains_key(&said.verifier))
+    }
+
     /// The open questions and whose they are, in declaration order.
     pub fn questions(&self) -> impl Iterator<Item = (Text, &Question)> {
         self.rows.iter().flat_map(|row| {
@@ -705,7 +721,11 @@ impl History {
                 // One that comes while an interrupted sitting cleans up is a stop, which ends the run.
                 self.interrupted = None;
             }
-            Body::StopRequested(_) => self.stop_requested = true,
+            Body::StopRequested(_) => {
+                self.stop_requested = true;
+                // It waits for nobody any more.
+                self.ended = self.ended.take().filter(|end| end.verdict.is_some());
+            }
             Body::Interrupted(body) => {
                 if self.interrupted.is_none() {
                     self.interrupted_at = event.seq;

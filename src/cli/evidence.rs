@@ -13,7 +13,7 @@ pub(super) struct Arguments {
     /// The run: its name, a unique prefix of it, or `latest`
     #[arg(default_value = LATEST)]
     run: String,
-    /// Walk the log's chain and check every captured file against its digest; exit 1 on a difference
+    /// Walk the log's chain and check every captured and frozen file against its digest; exit 1 on a difference
     #[arg(long)]
     verify: bool,
     #[command(flatten)]
@@ -48,6 +48,9 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     }
     let (files, problems) = verify(&arguments.state.open(), &opened)?;
     out.push_str(&format!("files   {files} captured\n"));
+    if let Some(set) = &opened.about.frozen {
+        out.push_str(&format!("frozen  {}\n", set.paths.len()));
+    }
     match problems.first() {
         None => {
             out.push_str("every line and every captured file is what was written\n");
@@ -68,6 +71,9 @@ fn verify(state: &StateDir, opened: &Opened) -> Result<(usize, Vec<String>), Fai
     let (mut files, mut problems) = (0, Vec::new());
     for set in resume::live_sets(&opened.history) {
         files += set.paths.len();
+        problems.extend(set.paths.iter().filter_map(|path| store.read(set, path).err()));
+    }
+    if let Some(set) = &opened.about.frozen {
         problems.extend(set.paths.iter().filter_map(|path| store.read(set, path).err()));
     }
     let rows = opened.history.rows.iter();

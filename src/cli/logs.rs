@@ -11,7 +11,6 @@ use super::{Answer, Exit, Failure, say, secrets};
 use crate::event::{Body, Event, Status, VerifierEnded};
 use crate::history::{Row, State, split_name};
 use crate::ir::dump::TaskDocument;
-use crate::source::Text;
 use crate::store::lock;
 use crate::store::mask::Mask;
 use crate::store::{LATEST, RunDir, StateDir, regular};
@@ -50,14 +49,14 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     let wanted = if arguments.run.is_empty() { LATEST } else { arguments.run.as_str() };
     let opened = Opened::new(&state, wanted)?;
     if opened.history.index_of(split_name(&arguments.task).0).is_none() {
-        if let Some(said) = opened.history.gates.get(arguments.task.as_str()) {
+        if let Some(said) = opened.history.verdicts().find(|said| said.verifier == arguments.task) {
             let name = VerifierEnded::stream(None, said.round, &said.verifier);
             let [out, err, _] = opened.run.verification(&name);
             show([&out, &err], &opened.mask).map_err(|error| cannot(&error))?;
             return Ok(Exit::Good);
         }
         let near = opened.history.rows.iter().map(|row| row.name.as_str());
-        let near = near.chain(opened.history.gates.keys().map(Text::as_str));
+        let near = near.chain(opened.history.verdicts().map(|said| said.verifier.as_str()));
         let near = crate::diag::suggest::nearest(&arguments.task, near);
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let message = format!(

@@ -20,6 +20,7 @@ use crate::exec::reuse::{Common, Past};
 use crate::exec::{self, Outcome, RunOptions};
 use crate::history::History;
 use crate::ir::{Millis, Shell, Usd, dump};
+use crate::report::Roles;
 use crate::report::lines::Detail;
 use crate::report::people::People;
 use crate::runner::{Local, Signals};
@@ -511,7 +512,7 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
     let frozen = frozen.map_err(Failure::new)?.map(Arc::new);
     let people = match arguments.format {
         Format::Json => None,
-        Format::Text => Some(Arc::new(Mutex::new(people(&run, &admitted.mask, detail)))),
+        Format::Text => Some(Arc::new(Mutex::new(people(&run, admitted, detail)))),
     };
     let mask = Arc::clone(&admitted.mask);
     let readers = people.clone().map_or(Readers::Aside, Readers::People);
@@ -592,15 +593,16 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
     }
 }
 
-fn people(run: &RunDir, mask: &Arc<Mask>, detail: Detail) -> People {
+fn people(run: &RunDir, admitted: &Admitted, detail: Detail) -> People {
     let terminal = streams::is_terminal();
-    let (run, mask) = (run.clone(), Arc::clone(mask));
+    let (run, mask) = (run.clone(), Arc::clone(&admitted.mask));
     People::new(
         Box::new(std::io::stdout()),
         Box::new(move || if terminal { streams::size() } else { None }),
         Box::new(move |attempt| tail(&run, &mask, attempt)),
         detail,
         streams::paint(),
+        Roles::of(&admitted.document),
     )
 }
 

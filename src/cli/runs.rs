@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::state::{Opened, StateArguments};
 use super::{Answer, Exit, Failure, print};
 use crate::event::{self, Body, Event};
-use crate::report::text;
+use crate::report::{status, text};
 use crate::source::Text;
 use crate::store::about::About;
 use crate::store::{RunDir, lock, read};
@@ -124,6 +124,14 @@ fn look(run: &RunDir, listed: &mut Listed) -> Result<(), Failure> {
             if end.verdict.is_some() { "ended" } else { "waiting" }
         }
         Some(_) | None if held => "running",
+        // An answer is put to a run that waits, and to one that was interrupted.
+        Some(Event { body: Body::GateAnswered(_), .. }) => {
+            let opened = Opened::of(run, about, &digest, held)?;
+            if let Some(end) = &opened.history.ended {
+                (listed.exit, listed.verdict) = (Some(end.exit), end.verdict);
+            }
+            status::word(opened.state())
+        }
         Some(_) | None => "interrupted",
     };
     Ok(())

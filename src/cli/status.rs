@@ -153,8 +153,20 @@ fn people(opened: &Opened, verbose: bool) -> String {
             inner(instance.status, format!("{name}[{key}]"), instance.note.as_ref());
         }
     }
-    for (name, said) in &history.gates {
-        let word = format!("{:<9}", if said.pass { "accepted" } else { "rejected" });
+    for said in history.verdicts() {
+        let name = &said.verifier;
+        let word = format!(
+            "{:<9}",
+            match said.mode {
+                Some(mode) if !said.pass => mode.as_str(),
+                Some(_) | None =>
+                    if said.pass {
+                        "accepted"
+                    } else {
+                        "rejected"
+                    },
+            }
+        );
         let word = paint.with(if said.pass { Tone::Good } else { Tone::Bad }, &word);
         let detail = said.detail.as_ref().map(|detail| format!("  {detail}")).unwrap_or_default();
         let kind = if said.required { "gate" } else { "advisory gate" };

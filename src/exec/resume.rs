@@ -8,7 +8,7 @@ use super::budget::{Limits, Used};
 use crate::diag::suggest;
 use crate::event::{BlockedReason, Ceilings, EndedBy, Exit, Grade, RunResumed, Status};
 use crate::history::{History, Row, State, instance_name, split_name};
-use crate::ir::{Join, Kind, Stage, Task, TaskId};
+use crate::ir::{Join, Kind, Millis, Stage, Task, TaskId};
 use crate::source::Text;
 use crate::validate::ValidPlan;
 
@@ -248,7 +248,12 @@ fn higher(plan: &ValidPlan, history: &History, exit: Exit, now: Ceilings) -> Str
         }
         Exit::TimeCeiling => {
             let own = own.time.as_ref().map(|own| own.value);
-            let holds = now.time_ms.map(|time| time.to_string());
+            let kept = Limits::new(plan, now).kept_time();
+            let kept = match kept {
+                Millis(0) => String::new(),
+                kept => format!(", of which {kept} are kept back for cleaning up"),
+            };
+            let holds = now.time_ms.map(|time| format!("{time}{kept}"));
             ("--max-time", holds, own == now.time_ms, format!("{} have passed", history.elapsed()))
         }
         Exit::StepCeiling

@@ -77,7 +77,7 @@ pub fn line(event: &Event, history: &History, detail: Detail, paint: Paint) -> O
         Body::VerifierEnded(body) if !body.pass => {
             let detail = body.detail.as_ref().map(|detail| format!("  {detail}")).unwrap_or_default();
             let of = body.task.as_ref().map(|task| format!("{task}  ")).unwrap_or_default();
-            odd("rejected", &format!("{of}{}{detail}", body.verifier))
+            odd(body.mode.map_or("rejected", VerifierMode::as_str), &format!("{of}{}{detail}", body.verifier))
         }
         Body::VerifierEnded(body) => {
             let of = body.task.as_ref().map(|task| format!("{task}  ")).unwrap_or_default();

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 
+use super::Roles;
 use super::frame::{self, Drawn, Running, Size};
 use super::lines::{self, Detail};
 use super::prompt::{Prompt, Said};
@@ -34,6 +35,9 @@ pub struct People {
     paint: Paint,
     /// Attempts in flight: whose, and since when.
     running: IndexMap<u32, (Text, Millis)>,
+    roles: Roles,
+    /// Tasks and gates whose verifiers are asked, and since when.
+    verifying: IndexMap<String, Millis>,
     drawn: Drawn,
     drawn_at: Option<Instant>,
     /// Lines that the next drawing prints for good.
@@ -54,6 +58,7 @@ impl People {
         tail: Tail,
         detail: Detail,
         paint: Paint,
+        roles: Roles,
     ) -> Self {
         Self {
             out,
@@ -62,6 +67,8 @@ impl People {
             detail,
             paint,
             running: IndexMap::new(),
+            roles,
+            verifying: IndexMap::new(),
             drawn: Drawn::default(),
             drawn_at: None,
             waiting: Vec::new(),
@@ -102,6 +109,17 @@ impl People {
         self.draw(history, event.t);
     }
 
+    /// Whose verifiers are asked now.
+    fn look_at_verifiers(&mut self, history: &History, now: Millis) {
+        let tasks = self.roles.under_verification(history).into_iter().map(|name| format!("{name}: verify"));
+        let gates = self.roles.gates_asked(history).into_iter().map(|gate| format!("verify {gate}"));
+        let since = |name: String| {
+            let since = self.verifying.get(&name).copied().unwrap_or(now);
+            (name, since)
+        };
+        self.verifying = tasks.chain(gates).map(since).collect();
+    }
+
     /// Prints a report for good with what is drawn next, as lines of its own. What results hold moves no
     /// cursor of a terminal; elsewhere the text is as it was rendered.
     ///
@@ -138,13 +156,19 @@ impl People {
             return;
         }
         self.drawn_at = Some(Instant::now());
+        self.look_at_verifiers(history, now);
         let running = self.running.iter().enumerate().map(|(place, (&attempt, (name, since)))| Running {
             name: name.clone(),
             elapsed: Millis(now.0.saturating_sub(since.0)),
             // Those that there is no room for are not read.
             last_line: if place < frame::MOST { (self.tail)(attempt) } else { String::new() },
         });
-        let running: Vec<Running> = running.collect();
+        let verifying = self.verifying.iter().map(|(name, since)| Running {
+            name: name.into(),
+            elapsed: Millis(now.0.saturating_sub(since.0)),
+            last_line: String::new(),
+        });
+        let running: Vec<Running> = running.chain(verifying).collect();
         let asked = self.prompt.lines(size.width, self.paint).len();
         let room = Size { height: size.height.saturating_sub(asked), ..size };
         self.frame = frame::lines(history, &running, now, room, self.paint);

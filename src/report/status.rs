@@ -138,7 +138,7 @@ pub fn document(history: &History, held: bool, show: &dyn Fn(&Raw) -> Raw) -> Do
         elapsed_s: seconds(history.elapsed()),
         steps: history.steps,
         tasks: history.rows.iter().map(|row| (row.name.clone(), view.task(row))).collect(),
-        verify: checks(&history.gates),
+        verify: checks(history.verdicts()),
         warnings: history.warnings.clone(),
     }
 }
@@ -201,7 +201,7 @@ impl View<'_> {
             blocked: row.settled.as_ref().and_then(|settled| settled.blocked.clone()),
             instances,
             rounds: row.rounds.iter().map(|round| self.round(round)).collect(),
-            verifiers: checks(&row.verifiers),
+            verifiers: checks(row.verifiers.values()),
         }
     }
 
@@ -244,16 +244,17 @@ fn statuses() -> Vec<&'static str> {
     ["pending", "running"].into_iter().chain(Status::ALL.map(Status::as_str)).collect()
 }
 
-/// Whether a task has begun: an attempt is in flight or waits to be made again, or instances are named.
+/// Whether a task has begun: an attempt is in flight, is looked at by verifiers, or waits to be made again, or
+/// instances are named.
 pub(super) fn is_running(row: &Row) -> bool {
-    row.running.is_some() || row.retrying || row.instances.is_some()
+    row.running.is_some() || row.ended || row.retrying || row.instances.is_some()
 }
 
-fn checks(verdicts: &IndexMap<Text, VerifierEnded>) -> IndexMap<Text, Check> {
+fn checks<'a>(verdicts: impl Iterator<Item = &'a VerifierEnded>) -> IndexMap<Text, Check> {
     let check = |verdict: &VerifierEnded| Check {
         pass: verdict.pass,
         mode: verdict.mode,
         detail: verdict.detail.clone(),
     };
-    verdicts.iter().map(|(name, verdict)| (name.clone(), check(verdict))).collect()
+    verdicts.map(|verdict| (verdict.verifier.clone(), check(verdict))).collect()
 }

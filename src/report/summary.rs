@@ -70,7 +70,7 @@ pub fn lines(
     summary.unsettled(state, &mut out);
     summary.counts(&mut out);
     summary.files(&mut out);
-    if state != State::Ended {
+    if state != State::Ended && !history.stop_requested {
         summary.questions(&mut out);
     }
     summary.end(state, &mut out);
@@ -169,7 +169,7 @@ impl<'a> Summary<'a> {
                 match row.status() {
                     Some(Status::Blocked) if is_refused(row) => continue,
                     Some(Status::Blocked | Status::Truncated) => {}
-                    Some(Status::Skipped) if row.last.is_none() => {}
+                    Some(Status::Skipped) if row.last.is_none() && row.answered.is_none() => {}
                     Some(
                         Status::Pass
                         | Status::Partial
@@ -345,6 +345,9 @@ impl<'a> Summary<'a> {
                 (end.exit.as_str(), tone, verdict)
             }
             (State::Running, _) => ("running", Tone::Strong, "none yet"),
+            (State::Interrupted, _) if history.stop_requested => {
+                ("stopped while nobody ran it", Tone::Bad, "none yet")
+            }
             (State::Interrupted | State::Ended | State::Waiting, _) => ("interrupted", Tone::Odd, "none yet"),
         };
         let stopped = Text::const_new("stopped by `plan stop`");
@@ -361,9 +364,7 @@ impl<'a> Summary<'a> {
         match state {
             State::Interrupted if history.stop_requested => {
                 let run = &history.run;
-                out.push(format!(
-                    "stopped while nobody ran it; `plan run --resume {run}` goes on all the same"
-                ));
+                out.push(format!("`plan run --resume {run}` opens it again"));
             }
             State::Interrupted => out.push(format!("go on with `plan run --resume {}`", history.run)),
             State::Waiting => {
@@ -380,7 +381,8 @@ fn add_failure<'a>(name: Text, row: &'a Row, role: Role, failures: &mut Vec<Fail
     let Some(settled) = &row.settled else { return };
     let counts = match settled.status {
         Status::Fail | Status::Transport => true,
-        Status::Skipped => row.last.is_some(),
+        // A person said so, or it itself.
+        Status::Skipped => row.last.is_some() || row.answered.is_some(),
         Status::Blocked => is_refused(row),
         Status::Pass | Status::Partial | Status::NotTaken | Status::Truncated => false,
     };
@@ -553,8 +555,8 @@ mod tests {
     #[test]
     fn the_first_cause_comes_first() {
         let mut roles = Roles::default();
-        roles.0.insert("audit".into(), Role::Advisory);
-        roles.0.insert("report".into(), Role::Epilogue);
+        roles.tasks.insert("audit".into(), Role::Advisory);
+        roles.tasks.insert("report".into(), Role::Epilogue);
         let places = Places {
             streams: &|attempt| vec![format!("logs/{attempt}.err")],
             file: &|_, path| Some(format!("store/{}", path.len())),

@@ -71,14 +71,18 @@ pub fn clean(text: &str) -> String {
                 }
                 Some(_) | None => {}
             },
-            // Direction marks could show a line as something that it does not say.
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
+            character if is_direction_mark(character) => {}
             character if character.is_control() => out.push(' '),
             character => out.push(character),
         }
     }
     out.truncate(out.trim_end().len());
     out
+}
+
+/// Direction marks could show a line as something that it does not say.
+const fn is_direction_mark(character: char) -> bool {
+    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// `text` cut to `width` columns, with an ellipsis where something is missing.
@@ -106,6 +110,18 @@ pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,@%+=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
+    }
+    let hidden = |c: char| c.is_control() || is_direction_mark(c);
+    if word.chars().any(hidden) {
+        let escaped = word.chars().map(|c| match c {
+            '\n' => "\\n".to_owned(),
+            '\t' => "\\t".to_owned(),
+            '\r' => "\\r".to_owned(),
+            '\'' | '\\' => format!("\\{c}"),
+            c if hidden(c) => c.to_string().bytes().map(|byte| format!("\\{byte:03o}")).collect(),
+            c => c.to_string(),
+        });
+        return format!("$'{}'", escaped.collect::<String>());
     }
     format!("'{}'", word.replace('\'', "'\\''"))
 }
@@ -154,6 +170,9 @@ mod tests {
     fn a_word_is_one_to_a_shell() {
         let words = ["yes", "not yet", "approve[a]", "it's", ""].map(shell_word);
         assert_eq!(words, ["yes", "'not yet'", "'approve[a]'", r"'it'\''s'", "''"]);
+        // A line shows none of these, so that they are written as `bash` reads them.
+        let words = ["g[x\ny]", "it's\ta\\b", "\u{1b}[2J", "\u{202e}é"].map(shell_word);
+        assert_eq!(words, [r"$'g[x\ny]'", r"$'it\'s\ta\\b'", r"$'\033[2J'", r"$'\342\200\256é'"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Everything here only looks: a refusal leaves a run as it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -54,17 +54,28 @@ pub fn refusals(about: &About, plan: &[u8], now: &Now<'_>) -> Vec<String> {
 fn differences(before: &[u8], now: &[u8]) -> Vec<String> {
     let read = |bytes| serde_json::from_slice::<Map<String, Value>>(bytes).unwrap_or_default();
     let (before, now) = (read(before), read(now));
-    let (old, new) = (tasks(&before), tasks(&now));
     let mut changed = Vec::new();
-    for (name, task) in &old {
-        match new.get(name) {
-            None => changed.push(format!("the task `{name}` is not in the plan any more")),
-            Some(other) if other != task => changed.push(format!("the task `{name}` has changed")),
-            Some(_) => {}
+    for (list, what) in [("tasks", "task"), ("gates", "gate")] {
+        let (old, new) = (named(&before, list), named(&now, list));
+        for (name, entry) in &old {
+            match new.get(name) {
+                None => changed.push(format!("the {what} `{name}` is not in the plan any more")),
+                Some(other) if other != entry => {
+                    changed.push(format!("the {what} `{name}` has changed{}", fields(entry, other)));
+                }
+                Some(_) => {}
+            }
         }
+        let added = new.keys().filter(|name| !old.contains_key(*name));
+        changed.extend(added.map(|name| format!("the {what} `{name}` was not in the plan")));
     }
-    let added = new.keys().filter(|name| !old.contains_key(*name));
-    changed.extend(added.map(|name| format!("the task `{name}` was not in the plan")));
+    let header = |document: &Map<String, Value>| document.get("header").cloned().unwrap_or_default();
+    let frozen = |document: &Map<String, Value>| header(document).get("frozen").cloned();
+    if frozen(&before) != frozen(&now) {
+        let list =
+            |globs: Option<Value>| globs.map_or_else(|| "nothing".to_owned(), |globs| globs.to_string());
+        changed.push(format!("`frozen` was {} and is {}", list(frozen(&before)), list(frozen(&now))));
+    }
     if changed.is_empty() {
         let fields = before.keys().chain(now.keys()).filter(|key| before.get(*key) != now.get(*key));
         // What is for people is no part of what a plan means.
@@ -80,8 +91,36 @@ fn differences(before: &[u8], now: &[u8]) -> Vec<String> {
     changed
 }
 
-fn tasks(document: &Map<String, Value>) -> BTreeMap<&str, &Value> {
-    let tasks = document.get("tasks").and_then(Value::as_array);
+/// Which fields of two objects are different, as the end of a clause: of verifiers, which.
+fn fields(before: &Value, now: &Value) -> String {
+    let (Some(before), Some(now)) = (before.as_object(), now.as_object()) else { return String::new() };
+    let mut fields = Vec::new();
+    let keys: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    for key in keys.into_iter().filter(|&key| before.get(key) != now.get(key)) {
+        if key == "verify" {
+            let (old, new) = (named(before, key), named(now, key));
+            let names: BTreeSet<_> = old.keys().chain(new.keys()).collect();
+            let names = names.into_iter().filter(|&name| old.get(name) != new.get(name));
+            fields.extend(names.map(|name| match (old.get(name), new.get(name)) {
+                (Some(old), Some(new)) => format!("`verify {name}`{}", fields_in(old, new)),
+                (Some(_), None) => format!("`verify {name}` is gone"),
+                (None, _) => format!("`verify {name}` is new"),
+            }));
+        } else {
+            fields.push(format!("`{key}`"));
+        }
+    }
+    if fields.is_empty() { String::new() } else { format!(": {}", fields.join(", ")) }
+}
+
+fn fields_in(before: &Value, now: &Value) -> String {
+    let inner = fields(before, now);
+    inner.strip_prefix(": ").map(|inner| format!(" ({inner})")).unwrap_or_default()
+}
+
+/// The entries of a list of the document, by their names.
+fn named<'a>(document: &'a Map<String, Value>, list: &str) -> BTreeMap<&'a str, &'a Value> {
+    let tasks = document.get(list).and_then(Value::as_array);
     let named = tasks.into_iter().flatten().filter_map(|task| Some((task.get("name")?.as_str()?, task)));
     named.collect()
 }
@@ -156,7 +195,7 @@ mod tests {
         assert_eq!(
             check("2", &new, "g", &same),
             [
-                "the task `a` has changed",
+                "the task `a` has changed: `run`",
                 "the task `b` is not in the plan any more",
                 "the task `c` was not in the plan"
             ]
@@ -164,5 +203,31 @@ mod tests {
         let new = json!({"name": "q", "tasks": [{"name": "a", "run": "x"}, {"name": "b"}]}).to_string();
         assert_eq!(check("2", new.as_bytes(), "g", &same), ["the plan has changed: `name`"]);
         assert_eq!(check("1", &old, "h", &same).len(), 1);
+    }
+
+    #[test]
+    fn refusals_name_the_gate_and_its_field() {
+        let plan = |verify: Value, gates: Value, frozen: Value| {
+            let tasks = json!([{"name": "a", "verify": verify}]);
+            json!({"header": {"frozen": frozen}, "tasks": tasks, "gates": gates}).to_string().into_bytes()
+        };
+        let top = |run: &str| json!([{"name": "top", "run": run, "required": true}]);
+        let old = plan(json!([{"name": "v", "run": "x"}, {"name": "w"}]), top("x"), json!(["t/**"]));
+        let check = |now: Vec<u8>| differences(&old, &now);
+        let same = json!([{"name": "v", "run": "x"}, {"name": "w"}]);
+        assert_eq!(
+            check(plan(same.clone(), top("true"), json!(["t/**"]))),
+            ["the gate `top` has changed: `run`"]
+        );
+        assert_eq!(
+            check(plan(same.clone(), json!([]), json!(["t/**"]))),
+            ["the gate `top` is not in the plan any more"]
+        );
+        assert_eq!(check(plan(same, top("x"), json!([]))), [r#"`frozen` was ["t/**"] and is []"#]);
+        let weaker = json!([{"name": "v", "run": "true"}, {"name": "z"}]);
+        assert_eq!(
+            check(plan(weaker, top("x"), json!(["t/**"]))),
+            ["the task `a` has changed: `verify v` (`run`), `verify w` is gone, `verify z` is new"]
+        );
     }
 }

@@ -22,3 +22,4 @@ mod schemas;
 mod secrets;
 mod signals;
 mod test;
+mod told;

@@ -210,11 +210,11 @@ fn causes(out: &mut String, page: &Page<'_>) {
 }
 
 fn gates(out: &mut String, page: &Page<'_>) {
-    let gates = &page.input.history.gates;
-    if gates.is_empty() {
+    let gates = page.input.history.verdicts();
+    if gates.len() == 0 {
         return;
     }
     out.push_str("<section class=\"gates\"><h2>Acceptance</h2>");
-    details::verifiers(out, gates.values());
+    details::verifiers(out, gates);
     out.push_str("</section>");
 }

@@ -14,6 +14,10 @@ impl Summary<'_> {
         self.list("gates that do not hold", gates, out, |said, out| {
             self.rejection(None, said, out);
         });
+        let sent_back: Vec<&VerifierEnded> = self.history.sent_back().collect();
+        self.list("gates that sent the plan back, and were not asked again", sent_back, out, |said, out| {
+            self.rejection(None, said, out);
+        });
         let mut advisory: Vec<(Text, &VerifierEnded)> = Vec::new();
         for row in &self.history.rows {
             let parts = row.instances.iter().flatten();
@@ -58,7 +62,17 @@ impl Summary<'_> {
             (State::Ended, Some(_)) => "did not run, because the run ended early",
             (State::Ended, None) => "has not settled",
             (State::Interrupted | State::Waiting, _) => "still to come",
-            (State::Running, _) => return,
+            (State::Running, _) => {
+                let tick = |name: Text, out: &mut Vec<String>| out.push(text::clean(&format!("  `{name}`")));
+                self.list(
+                    "looked at by its verifiers",
+                    self.roles.under_verification(self.history),
+                    out,
+                    tick,
+                );
+                self.list("gates being asked", self.roles.gates_asked(self.history), out, tick);
+                return;
+            }
         };
         self.list(heading, open, out, |row, out| out.push(text::clean(&format!("  `{}`", row.name))));
     }

@@ -1,0 +1,182 @@
+//! What people are told of gates, rounds, stops and answers (EXECUTION §2, §9, §12).
+
+use std::process::Stdio;
+
+use super::pack::{Pack, came};
+
+const ASKS: &str = "gate soft { ask = \"Go on?\" }\ncommand go { depends_on = [soft], run = \"true\" }";
+
+/// The state of the newest run, as `plan runs` and as `plan status` have it.
+fn states(pack: &Pack) -> (String, String) {
+    let runs = pack.plan(&["runs", "--format", "json"]).out;
+    let runs: serde_json::Value = serde_json::from_str(&runs).unwrap();
+    let listed = runs["runs"].as_array().unwrap().last().unwrap()["state"].as_str().unwrap().to_owned();
+    (listed, pack.status()["state"].as_str().unwrap().to_owned())
+}
+
+fn both(state: &str) -> (String, String) {
+    (state.into(), state.into())
+}
+
+#[test]
+fn a_run_that_waits_waits_until_it_is_stopped() {
+    let pack = Pack::new(ASKS);
+    assert_eq!(pack.run(&[]).code, 4);
+    assert_eq!(states(&pack), both("waiting"));
+    assert_eq!(pack.plan(&["answer", "latest", "soft", "yes"]).code, 0);
+    assert_eq!(states(&pack), both("waiting"), "an answer only records");
+
+    let pack = Pack::new(ASKS);
+    assert_eq!(pack.run(&[]).code, 4);
+    assert_eq!(pack.plan(&["stop"]).code, 0);
+    assert_eq!(states(&pack), both("interrupted"));
+    let status = pack.plan(&["status"]).out;
+    assert!(status.contains("stopped while nobody ran it, verdict none yet"), "{status}");
+    assert!(status.contains("opens it again") && !status.contains("plan answer"), "{status}");
+    assert_eq!(pack.run(&["--resume"]).code, 4, "it is open again, and asks");
+    assert_eq!(states(&pack), both("waiting"));
+}
+
+#[test]
+fn a_gate_that_sent_the_plan_back_is_named_when_the_repair_fails() {
+    let pack = Pack::new(
+        "command a { run = \"[ ! -e once ] && touch once\" }\n\
+         verify v { run = \"echo no >&2; exit 1\", repair_from = a }",
+    );
+    let ran = pack.run(&[]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let told = "gates that sent the plan back, and were not asked again:\n  `v` rejected: exit 1";
+    for out in [ran.out, pack.plan(&["status"]).out] {
+        assert!(out.contains("first cause: `a` failed in round 2") && out.contains(told), "{out}");
+    }
+    let status = pack.status();
+    assert_eq!(
+        (&status["verify"]["v"]["pass"], &status["verify"]["v"]["mode"]),
+        (&false.into(), &"rejected".into())
+    );
+    assert_eq!(pack.plan(&["logs", "latest", "v"]).err, "no\n");
+
+    let pack = Pack::new(
+        "plan \"p\" { budget = { steps = 1 } }\ncommand a { run = \"true\" }\nverify v { run = \"exit 1\", repair_from = a }",
+    );
+    let ran = pack.run(&[]);
+    assert_eq!((ran.code, pack.status()["exit"].as_str()), (3, Some("step_ceiling")), "{ran:?}");
+    assert!(ran.out.contains("gates that do not hold:\n  `v` rejected: exit 1"), "{ran:?}");
+}
+
+#[test]
+fn an_early_end_that_a_gate_refuses_names_the_gate() {
+    let pack = Pack::new(
+        "command a { may_complete = true, run = \"echo '{\\\"complete\\\": true}'\" }\n\
+         command b { depends_on = [a], run = \"true\" }\nverify v { run = \"exit 1\" }",
+    );
+    let ran = pack.run(&[]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    for out in [ran.out, pack.plan(&["status"]).out] {
+        assert!(out.contains("gates that do not hold:\n  `v` rejected: exit 1"), "{out}");
+        assert!(out.contains("concluded, verdict invalid"), "{out}");
+    }
+    let page = pack.plan(&["status", "--format", "html"]).out;
+    assert!(page.contains("<h2>Acceptance</h2>") && page.contains("not accepted (rejected)"), "{page}");
+}
+
+#[test]
+fn going_on_under_another_gate_is_refused_by_its_name_and_field() {
+    let pack = Pack::new("gate soft { ask = \"Go on?\" }\nverify top { run = \"test -e done\" }");
+    assert_eq!(pack.run(&[]).code, 4);
+    pack.write("p.plan", "gate soft { ask = \"Go on?\" }\nverify top { run = \"true\" }");
+    let refused = pack.run(&["--resume"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.err.contains("the gate `top` has changed: `run`"), "{}", refused.err);
+    pack.write(
+        "p.plan",
+        "gate soft { ask = \"Go on?\" }\nverify top { required = false, run = \"test -e done\" }",
+    );
+    let refused = pack.run(&["--resume"]);
+    assert!(refused.err.contains("the gate `top` has changed: `required`"), "{}", refused.err);
+}
+
+#[test]
+fn what_verifiers_look_at_runs_and_the_gate_that_is_asked_is_named() {
+    let wait = |file: &str| format!("touch {file}.asked; until [ -e {file} ]; do sleep 0.02; done");
+    let pack = Pack::new(&format!(
+        "command a {{ run = \"true\"\n verify inner {{ run = \"{}\" }} }}\nverify top {{ run = \"{}\" }}",
+        wait("one"),
+        wait("two")
+    ));
+    let run = pack.command(&["run", "--plan", "p.plan"]).stdout(Stdio::piped()).spawn().unwrap();
+    pack.wait_for("one.asked");
+    assert_eq!(pack.status()["tasks"]["a"]["status"], "running");
+    let status = pack.plan(&["status"]).out;
+    assert!(status.contains("looked at by its verifiers:\n  `a`\n"), "{status}");
+    pack.write("one", "");
+    pack.wait_for("two.asked");
+    let status = pack.plan(&["status"]).out;
+    assert!(status.contains("gates being asked:\n  `top`\n"), "{status}");
+    pack.write("two", "");
+    assert_eq!(came(run.wait_with_output().unwrap()).code, 0);
+    let status = pack.plan(&["status"]).out;
+    assert!(!status.contains("asked") && !status.contains("looked at"), "{status}");
+}
+
+#[test]
+fn a_task_that_a_person_skips_is_the_first_cause() {
+    let pack = Pack::new(
+        "command a { on_interrupt = \"ask\", run = \"touch started; sleep 30.1173\" }\n\
+         command b { depends_on = [a], run = \"true\" }",
+    );
+    let mut run = pack.command(&["run", "--plan", "p.plan"]).stdout(Stdio::null()).spawn().unwrap();
+    pack.wait_for("started");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert_eq!(pack.run(&["--resume"]).code, 4);
+    assert_eq!(pack.plan(&["answer", "latest", "a", "skip"]).code, 0);
+    let ran = pack.run(&["--resume"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.out.contains("first cause: `a` was skipped: answered `skip` by"), "{}", ran.out);
+    assert!(!ran.out.contains("cannot run here"), "{}", ran.out);
+}
+
+#[test]
+fn a_verifier_is_told_of_with_the_word_for_how_it_failed() {
+    let pack = Pack::new("command a { run = \"true\" }\nverify v { timeout = 1s, run = \"sleep 30.1174\" }");
+    let ran = pack.run(&[]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.out.contains("timeout    v  ") && !ran.out.contains("rejected"), "{}", ran.out);
+    let status = pack.plan(&["status"]).out;
+    assert!(status.contains("timeout    v  gate"), "{status}");
+}
+
+#[test]
+fn an_evidence_check_reads_what_is_frozen() {
+    let pack = Pack::new(
+        "plan \"p\" { frozen = [\"tests/**\"] }\ncommand a { run = \"true\" }\nverify v { run = \"sh tests/a.sh\" }",
+    );
+    std::fs::create_dir(pack.file("tests")).unwrap();
+    pack.write("tests/a.sh", "exit 0");
+    assert_eq!(pack.run(&[]).code, 0);
+    let good = pack.plan(&["evidence", "--verify"]);
+    assert!(good.code == 0 && good.out.contains("frozen  1\n"), "{good:?}");
+    let digest = pack.names(".plan/latest/store");
+    let stored = digest.iter().map(|name| format!(".plan/latest/store/{name}"));
+    let stored = stored.filter(|path| pack.file(path).is_file() && pack.read(path) == "exit 0");
+    let stored: Vec<_> = stored.collect();
+    assert_eq!(stored.len(), 1, "{digest:?}");
+    std::fs::remove_file(pack.file(&stored[0])).unwrap();
+    pack.write(&stored[0], "exit 1");
+    let bad = pack.plan(&["evidence", "--verify"]);
+    assert!(bad.code == 1 && bad.err.contains("tests/a.sh"), "{bad:?}");
+}
+
+#[test]
+fn a_run_out_of_time_says_what_is_kept_back() {
+    let pack = Pack::new(
+        "plan \"p\" { budget = { time = 3s }, reserve = { time = 1s } }\n\
+         command a { timeout = 2s, run = \"sleep 30.1175\" }\n\
+         command tidy { stage = \"epilogue\", always = true, run = \"true\" }",
+    );
+    assert_eq!(pack.run(&[]).code, 3);
+    assert_eq!(pack.status()["exit"], "time_ceiling");
+    let again = pack.run(&["--resume"]);
+    assert!(again.err.contains("allows 3s, of which 1s are kept back for cleaning up"), "{again:?}");
+}
