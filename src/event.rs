@@ -936,6 +936,15 @@ pub struct RunResumed {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     #[schemars(with = "Vec<String>")]
     pub anew: Vec<Text>,
+    /// The tasks that had settled, and whose last attempt stands: only verifiers that were cut off are asked
+    /// again.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[schemars(with = "Vec<String>")]
+    pub unheard: Vec<Text>,
+    /// The acceptance gates whose verdicts stand, since nothing that they looked at runs again.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[schemars(with = "Vec<String>")]
+    pub heard: Vec<Text>,
     /// The capabilities that the machine declares now.
     #[schemars(with = "Vec<String>")]
     pub caps: Vec<Text>,

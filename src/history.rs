@@ -345,6 +345,13 @@ impl Row {
         *self = Self { ran, afresh, cut, ..Self::new(std::mem::take(&mut self.name)) };
     }
 
+    /// Its last attempt stands, and its verifiers that were cut off have not spoken.
+    fn hear_again(&mut self) {
+        self.settled = None;
+        self.ended = true;
+        self.verifiers.retain(|_, verdict| verdict.ended_by.is_none());
+    }
+
     /// Pending again in its round, as if that had only begun.
     fn start_round_over(&mut self) {
         let (round, first_round, repair) = (self.round, self.first_round, self.repair);
@@ -743,8 +750,8 @@ impl History {
                 self.stop_requested = false;
                 if body.reopened || body.from.is_some() {
                     self.halted = None;
-                    // What was accepted or not was the work of before.
-                    self.gates.clear();
+                    // What was accepted or not may have been the work of before.
+                    self.gates.retain(|gate, _| body.heard.contains(gate));
                 }
                 self.rows.iter_mut().for_each(Row::cut);
                 for task in &body.again {
@@ -756,6 +763,12 @@ impl History {
                     }
                     if let (task, Some(_)) = split_name(task) {
                         // Its fold is open again, and what else settled below it stays.
+                        self.row_mut(task)?.settled = None;
+                    }
+                }
+                for name in &body.unheard {
+                    self.row_mut(name)?.hear_again();
+                    if let (task, Some(_)) = split_name(name) {
                         self.row_mut(task)?.settled = None;
                     }
                 }

@@ -247,6 +247,30 @@ fn a_command_passes_only_by_a_clear_yes() {
             r#"echo '{"pass": false}' > "$PLAN_RESULT_FILE"; echo '{"pass": true}'"#,
             (Some(Rejected), "`pass` is false"),
         ),
+        (r#"echo '{"pass": false}' | tr ' ' '\n'"#, (Some(Rejected), "`pass` is false")),
+        (r#"printf 'so:\n{\n  "pass": false,\n  "note": "no"\n}\n'"#, (Some(Rejected), "no")),
+        (r#"printf '{\n  "pass": false\n}\nbye\n'"#, (Some(Rejected), "`pass` is false")),
+        (r#"printf '{\n  "pass": true\n}\n'"#, (None, "")),
+        (r#"printf '{\n  "n": 3\n}\n'"#, (Some(Error), "its result says nothing about `pass`")),
+        (
+            r#"printf '{\n  "pass": true,\n}\n'"#,
+            (
+                Some(Error),
+                "what it printed is no JSON object (it breaks off or is no JSON): `{ \"pass\": true, }`",
+            ),
+        ),
+        (
+            r#"echo '{"pass": false}'; rm "$(readlink /proc/$$/fd/1)""#,
+            (Some(Error), "its standard output was removed while it ran"),
+        ),
+        (
+            r#"echo '{"pass": false}'; f=$(readlink /proc/$$/fd/1); rm "$f"; echo '{"pass": true}' > "$f""#,
+            (Some(Error), "its standard output was replaced while it ran"),
+        ),
+        (
+            r#"echo '{"pass": false}'; sleep 0.5; : > "$(readlink /proc/$$/fd/1)""#,
+            (Some(Error), "its standard output has shrunk while it ran: what it said cannot be read"),
+        ),
         ("echo '{}'", (Some(Error), "its result says nothing about `pass`")),
         (r#"echo '{"pass": "true"}'"#, (Some(Error), "`pass` is no boolean but \"true\"")),
         (r#"echo '{"pass": 1}'"#, (Some(Error), "`pass` is no boolean but 1")),

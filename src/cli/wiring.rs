@@ -255,6 +255,10 @@ impl Files for RunFiles {
         self.frozen.as_ref().map_or_else(|| Ok(Vec::new()), |frozen| frozen.restore())
     }
 
+    fn restored(&self) -> Vec<Text> {
+        self.frozen.as_ref().map_or_else(Vec::new, |frozen| frozen.restored())
+    }
+
     fn named(&self, files: &[(Text, Utf8PathBuf)]) -> Vec<NamedFile> {
         let look = |(path, place): &(Text, Utf8PathBuf)| NamedFile {
             path: path.clone(),

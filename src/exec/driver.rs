@@ -205,7 +205,7 @@ struct Driver {
     /// What they say, and whence they say it.
     spoken: mpsc::UnboundedReceiver<(Of, Spoken)>,
     tell: mpsc::UnboundedSender<(Of, Spoken)>,
-    /// What marks the processes of attempts that are in flight, or whose verifiers have not all spoken.
+    /// What marks the processes of attempts, and of their verifiers.
     tokens: FxHashMap<u32, Text>,
     /// The fingerprint of the gates.
     gates: Text,
@@ -365,11 +365,11 @@ impl Driver {
             }
         }
         let unverified: FxHashSet<u32> = self.scheduler.all_unverified().collect();
-        tokens.retain(|attempt, _| open.contains(attempt) || unverified.contains(attempt));
+        let cut_off = |attempt: &u32| open.contains(attempt) || unverified.contains(attempt);
+        let cut_off = tokens.iter().filter(|(attempt, _)| cut_off(attempt)).map(|(_, token)| token.clone());
         let gates =
             (!self.context.plan.gates.is_empty()).then(|| gates_token(&self.context.run, &self.context.pack));
-        let cut_off = tokens.values().cloned().chain(gates).collect();
-        tokens.retain(|attempt, _| unverified.contains(attempt));
+        let cut_off = cut_off.chain(gates).collect();
         self.tokens = tokens;
         Ok(cut_off)
     }

@@ -216,6 +216,12 @@ pub trait Files: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Every frozen file that was put back so far in this sitting, in order: whoever looked meanwhile may have
+    /// seen another.
+    fn restored(&self) -> Vec<Text> {
+        Vec::new()
+    }
+
     /// What the files at these places hold, each under the name that it goes by. Those that nobody can tell
     /// anything of are left out; by default all.
     fn named(&self, _files: &[(Text, Utf8PathBuf)]) -> Vec<NamedFile> {

@@ -56,7 +56,9 @@ pub fn decide(plan: &ValidPlan, history: &History, request: &Request) -> Decisio
         None if history.state() == State::Ended => return Decision::Reported,
         None => (Again::new(plan, history).cleaned_up(), false),
     };
+    let unheard = again.unheard();
     let (again, anew) = again.names();
+    let heard = heard(plan, history, again.iter().chain(&unheard));
     let lacking = cannot_run(plan, history, &again, &caps);
     if !lacking.is_empty() {
         return Decision::Refused(lacking);
@@ -66,6 +68,8 @@ pub fn decide(plan: &ValidPlan, history: &History, request: &Request) -> Decisio
         from: request.from.clone(),
         again,
         anew,
+        unheard,
+        heard,
         caps,
         ceilings: request.ceilings,
         keep_going: request.keep_going || history.keep_going,
@@ -155,6 +159,37 @@ impl Halt {
         });
         truncated || ended || cut_short
     }
+
+    /// Whether all that it did to `row` is that verifiers of an attempt were cut off, which has ended and is
+    /// never made again (EXECUTION §5).
+    fn cut_off_verifiers(self, row: &Row) -> bool {
+        let judged = row.settled.as_ref().is_some_and(|settled| settled.blocked.is_none());
+        let stands = row.last.as_ref().is_some_and(|last| match last.grade {
+            Grade::Pass | Grade::Partial => !last.did_not_run(),
+            Grade::Fail
+            | Grade::Skipped
+            | Grade::Transport
+            | Grade::Retry
+            | Grade::Blocked
+            | Grade::Interrupted => false,
+        });
+        let ours = |by: Option<EndedBy>| by.is_some() && by == self.ended_by();
+        judged && stands && row.rejections().any(|verdict| ours(verdict.ended_by))
+    }
+}
+
+/// The acceptance gates whose verdicts stand: those that were let finish, where nothing of the main graph is
+/// `undone`.
+fn heard<'a>(plan: &ValidPlan, history: &History, mut undone: impl Iterator<Item = &'a Text>) -> Vec<Text> {
+    let is_main = |name: &'a Text| {
+        let task = history.index_of(split_name(name).0).map(TaskId::from);
+        task.is_none_or(|id| plan[id].stage == Stage::Main)
+    };
+    if undone.any(is_main) {
+        return Vec::new();
+    }
+    let finished = history.gates.values().filter(|verdict| verdict.ended_by.is_none());
+    finished.map(|verdict| verdict.verifier.clone()).collect()
 }
 
 /// Whether the ceiling that ended the run is higher now, and not reached any more.
@@ -335,12 +370,14 @@ struct Again<'a> {
     anew: Vec<bool>,
     /// Instances.
     parts: Vec<(TaskId, Text)>,
+    /// Tasks and instances whose last attempt stands, and whose verifiers were cut off.
+    unheard: Vec<(TaskId, Option<Text>)>,
 }
 
 impl<'a> Again<'a> {
     fn new(plan: &'a ValidPlan, history: &'a History) -> Self {
         let none = vec![false; plan.tasks.len()];
-        Self { plan, history, whole: none.clone(), anew: none, parts: Vec::new() }
+        Self { plan, history, whole: none.clone(), anew: none, parts: Vec::new(), unheard: Vec::new() }
     }
 
     /// `id`, all downstream of it and the whole epilogue; and what the halt kept from running.
@@ -359,9 +396,13 @@ impl<'a> Again<'a> {
         for id in self.plan.ids().filter(|&id| self.plan[id].stage == Stage::Main) {
             let (task, row) = (&self.plan[id], &self.history.rows[id.index()]);
             match &row.instances {
+                None if halt.cut_off_verifiers(row) => self.unheard.push((id, None)),
                 None => self.whole[id.index()] |= halt.settled(task, row),
                 Some(instances) => {
-                    let parts = instances.iter().filter(|(_, row)| halt.settled(task, row));
+                    let unheard = instances.iter().filter(|(_, row)| halt.cut_off_verifiers(row));
+                    self.unheard.extend(unheard.map(|(element, _)| (id, Some(element.clone()))));
+                    let settled = |row: &Row| halt.settled(task, row) && !halt.cut_off_verifiers(row);
+                    let parts = instances.iter().filter(|(_, row)| settled(row));
                     self.parts.extend(parts.map(|(element, _)| (id, element.clone())));
                 }
             }
@@ -390,6 +431,16 @@ impl<'a> Again<'a> {
             self.whole[id.index()] = later(row) || parts();
         }
         self
+    }
+
+    /// The names of those whose last attempt stands, in declaration order.
+    fn unheard(&self) -> Vec<Text> {
+        let left = self.unheard.iter().filter(|(id, _)| !self.whole[id.index()]);
+        left.map(|(id, element)| {
+            let task = &self.plan[*id].name.value;
+            element.as_ref().map_or_else(|| task.clone(), |element| instance_name(task, element))
+        })
+        .collect()
     }
 
     /// The names of what really has to be undone, in declaration order; and those of them whose rounds begin

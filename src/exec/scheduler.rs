@@ -419,6 +419,7 @@ impl Scheduler {
                 };
                 self.walk(on)?;
                 body.again.iter().try_for_each(|name| self.can_start_over(name))?;
+                body.unheard.iter().try_for_each(|name| self.step(name, On::Unheard).map(drop))?;
             }
             Body::RunEnded(body) => {
                 self.walk(if body.exit == Exit::Waiting { RunOn::Waits } else { RunOn::Ended })?;

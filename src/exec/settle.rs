@@ -12,7 +12,7 @@ use crate::event::{
     Blocked, BlockedReason, Body, Grade, RetryScheduled, Status, TaskSettled, VerifierEnded, VerifierMode,
 };
 use crate::history::Row;
-use crate::ir::{Millis, Stage};
+use crate::ir::{Millis, Stage, Task};
 use crate::source::Text;
 
 /// The longest wait before another attempt, in seconds.
@@ -23,7 +23,7 @@ const LONGEST_WAIT: u64 = 30;
 pub(super) fn judge(s: &Scheduler, unit: Unit) -> Option<Body> {
     let (row, task) = (s.row(unit), s.task(unit));
     let last = row.last.as_ref()?;
-    if let Some(note) = rejection(row) {
+    if let Some(note) = rejection(task, row) {
         let task = s.name(unit);
         return Some(
             TaskSettled { task, status: Status::Fail, note: Some(note), blocked: None, output: None }.into(),
@@ -49,9 +49,13 @@ pub(super) fn judge(s: &Scheduler, unit: Unit) -> Option<Body> {
     Some(TaskSettled { task: s.name(unit), status, note, blocked, output: None }.into())
 }
 
-/// Who did not accept the last attempt, and what they said; none where everybody who gates did.
-fn rejection(row: &Row) -> Option<Text> {
-    let said: Vec<String> = row.rejections().map(objection).collect();
+/// Who did not accept the last attempt, and what they said, in the order declared; none where everybody who
+/// gates did.
+fn rejection(task: &Task, row: &Row) -> Option<Text> {
+    let place = |name: &Text| task.verify.iter().position(|check| check.name.value == *name);
+    let mut rejections: Vec<_> = row.rejections().collect();
+    rejections.sort_by_key(|said| place(&said.verifier));
+    let said: Vec<String> = rejections.into_iter().map(objection).collect();
     let kept = row.last.as_ref().and_then(|last| last.if_rejected.as_ref());
     let problem = kept.and_then(|kept| kept.problem.as_deref());
     let clauses: Vec<&str> = said.iter().map(String::as_str).chain(problem).collect();

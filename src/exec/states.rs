@@ -66,6 +66,8 @@ pub enum On {
     SentBack,
     /// `run_resumed` makes it pending again.
     Again,
+    /// `run_resumed` lets its last attempt stand, and asks those of its verifiers again that were cut off.
+    Unheard,
 }
 
 /// What the scheduler does on a step of a task, in the order of the row.
@@ -112,7 +114,7 @@ pub type TaskRow = (Phase, On, Phase, &'static [Then]);
 pub static TASK: &[TaskRow] = {
     use On::{
         Again, AllVerified, Answered, Asked, AttemptEnded, AttemptPassed, CutOff, Named, NotDone, RetryDue,
-        RetryScheduled, Reviewed, SentBack, SettledInRound, Started, Verified,
+        RetryScheduled, Reviewed, SentBack, SettledInRound, Started, Unheard, Verified,
     };
     use Phase::{Asking, Ended, Expanding, Pending, Revising, Running, Verifying, Waiting};
     use Then::{
@@ -153,6 +155,8 @@ pub static TASK: &[TaskRow] = {
         (Revising, Again, Pending, &[]),
         (DONE, SentBack, Pending, &[]),
         (DONE, Again, Pending, &[]),
+        (Revising, Unheard, Verifying, &[]),
+        (DONE, Unheard, Verifying, &[]),
     ]
 };
 
@@ -295,6 +299,7 @@ impl On {
         (Self::Reviewed, "its review is over", ""),
         (Self::SentBack, "round_started", ""),
         (Self::Again, "run_resumed", ""),
+        (Self::Unheard, "run_resumed (to verify)", ""),
     ];
 }
 
@@ -481,9 +486,13 @@ mod tests {
         ] {
             for row in TASK {
                 let (enters, leaves) = (row.2 == phase && row.0 != phase, row.0 == phase && row.2 != phase);
-                assert_eq!(row.3.contains(&takes), enters, "{row:?}");
                 // A resumed run counts everything anew.
-                assert_eq!(row.3.contains(&gives), leaves && row.1 != On::Again, "{row:?}");
+                assert_eq!(row.3.contains(&takes), enters && row.1 != On::Unheard, "{row:?}");
+                assert_eq!(
+                    row.3.contains(&gives),
+                    leaves && row.1 != On::Again && row.1 != On::Unheard,
+                    "{row:?}"
+                );
             }
         }
     }

@@ -110,6 +110,8 @@ pub struct Frozen {
     entries: Vec<Entry>,
     /// What each looked like when it was as it should be.
     seen: Mutex<Vec<Option<Seen>>>,
+    /// What was put back so far, in order.
+    restored: Mutex<Vec<Text>>,
     /// Numbers files that are being written.
     making: AtomicU64,
 }
@@ -158,7 +160,14 @@ impl Frozen {
         let entries = store.entries(set)?;
         let seen = Mutex::new(vec![None; entries.len()]);
         let store = run.path.join("store");
-        Ok(Self { store, root: root.to_owned(), entries, seen, making: AtomicU64::new(0) })
+        Ok(Self {
+            store,
+            root: root.to_owned(),
+            entries,
+            seen,
+            restored: Mutex::default(),
+            making: AtomicU64::new(0),
+        })
     }
 
     /// Puts back what is not as it was frozen, and names it.
@@ -167,6 +176,12 @@ impl Frozen {
     /// What could not be put back, as one clause.
     pub fn restore(&self) -> Result<Vec<Text>, String> {
         self.restore_as("the frozen ")
+    }
+
+    /// Every file that was put back so far, in order.
+    #[must_use]
+    pub fn restored(&self) -> Vec<Text> {
+        self.restored.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// As [`Frozen::restore`], of files that are called `what`.
@@ -184,6 +199,7 @@ impl Frozen {
                 let put = self.put(entry);
                 put.map_err(|error| format!("{what}`{}` cannot be restored: {error}", entry.path))?;
                 *seen = None;
+                self.restored.lock().unwrap_or_else(PoisonError::into_inner).push(entry.path.clone());
                 changed.push(entry.path.clone());
             }
         }

@@ -23,3 +23,4 @@ mod secrets;
 mod signals;
 mod test;
 mod told;
+mod verify;

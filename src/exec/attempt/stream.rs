@@ -92,6 +92,19 @@ pub(super) fn earlier(
     Ok(None)
 }
 
+/// The end of a stream: all that is looked back at. Starts with a line where something is left out.
+pub(super) fn tail(path: &Utf8Path) -> io::Result<Vec<u8>> {
+    let Some((file, size)) = open(path)? else { return Ok(Vec::new()) };
+    let floor = size.saturating_sub(BACK);
+    let mut bytes = vec![0; usize::try_from(size - floor).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, floor)?;
+    if floor > 0 {
+        let first = memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1);
+        bytes.drain(..first);
+    }
+    Ok(bytes)
+}
+
 /// The whole text of a small file; `Ok(Err(size))` for a large one, `Ok(Ok(None))` for none.
 pub(super) fn small_file(path: &Utf8Path) -> io::Result<Result<Option<Vec<u8>>, u64>> {
     let Some((file, size)) = open(path)? else { return Ok(Ok(None)) };
@@ -190,6 +203,14 @@ mod tests {
         assert_eq!(earlier(&path, &line, |_| true).unwrap(), Some(4));
         assert_eq!(earlier(&path, &line, |line| line == b"{1}").unwrap(), Some(2));
         assert_eq!(earlier(&path, &line, |_| false).unwrap(), None);
+    }
+
+    #[test]
+    fn the_end_starts_with_a_line() {
+        let (_directory, path) = file(b"a\nb\n");
+        assert_eq!(tail(&path).unwrap(), b"a\nb\n");
+        let (_directory, path) = file(&[vec![b'x'; 1 << 20], b"\nlast\n".to_vec()].concat());
+        assert_eq!(tail(&path).unwrap(), b"last\n");
     }
 
     #[test]

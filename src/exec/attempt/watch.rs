@@ -164,7 +164,8 @@ async fn passed(deadline: &mut Option<(Timer, Millis)>) -> Millis {
     }
 }
 
-async fn wait(timer: &mut Option<Timer>) {
+/// Waits for `timer`, or for ever where there is none.
+pub(super) async fn wait(timer: &mut Option<Timer>) {
     match timer {
         Some(timer) => timer.await,
         None => std::future::pending().await,

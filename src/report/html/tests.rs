@@ -145,6 +145,8 @@ fn audit() -> Story {
         from: None,
         again: vec![],
         anew: Vec::new(),
+        unheard: Vec::new(),
+        heard: Vec::new(),
         caps: vec![],
         ceilings,
         keep_going: false,

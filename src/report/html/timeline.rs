@@ -307,6 +307,8 @@ mod tests {
             from: None,
             again: vec![],
             anew: Vec::new(),
+            unheard: Vec::new(),
+            heard: Vec::new(),
             caps: vec![],
             ceilings: Ceilings::default(),
             keep_going: false,

@@ -56,6 +56,14 @@ impl Verdict {
         Self { verifier, identity, required, failed, detail: note::note(&detail), ended_by: None }
     }
 
+    /// The same, but that it failed for `why` where it accepted.
+    fn unless_sound(self, why: &str) -> Self {
+        if self.failed.is_some() {
+            return self;
+        }
+        Self { failed: Some(VerifierMode::Error), detail: note::note(why), ..self }
+    }
+
     /// The `verify` block.
     #[must_use]
     pub fn verifier(&self) -> &Text {

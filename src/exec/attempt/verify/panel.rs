@@ -1,4 +1,5 @@
-//! The verifiers of one attempt, or of the plan: called side by side, heard in the order declared.
+//! The verifiers of one attempt, or of the plan: called side by side, and heard as they come; those that come
+//! together in the order declared.
 //!
 //! Unaware of what their verdicts come to.
 
@@ -10,10 +11,15 @@ use tokio::task::JoinSet;
 use super::{Interrupted, Subject, Verdict, judge, set};
 use crate::event::VerifierMode;
 use crate::exec::attempt::note::restored;
+use crate::exec::attempt::watch::wait;
 use crate::exec::attempt::{Context, Orders};
 use crate::exec::ports::Verifiers;
-use crate::ir;
+use crate::ir::{self, Millis};
 use crate::source::Text;
+
+/// How long a verdict waits for those of verifiers declared before it. A clock that jumps waits for all that
+/// come at the same moment, so that their order is always the same.
+const TOGETHER: Millis = Millis(1);
 
 /// What comes from a panel while it sits.
 pub(in crate::exec) enum Spoken {
@@ -68,34 +74,89 @@ async fn hear(
             return;
         }
     };
-    let mut verdicts: Vec<Option<Result<Verdict, Interrupted>>> = checks.iter().map(|_| None).collect();
     let mut sitting = JoinSet::new();
+    let mut heard: Vec<Heard> = Vec::with_capacity(checks.len());
     for (at, (check, mut orders)) in checks.into_iter().enumerate() {
-        match context.files.restore() {
-            Ok(changed) => {
-                changed.iter().for_each(|path| say(Spoken::Warning(restored(path, "before it was checked"))));
-            }
-            Err(why) => {
-                let verdict = Verdict::failing(&check, Text::default(), VerifierMode::Error, &why);
-                sitting.spawn(std::future::ready((at, Ok(verdict))));
-                continue;
-            }
+        heard.push(Heard::Nothing);
+        if let Err(why) = restore(context, "before it was checked", &say) {
+            let verdict = Verdict::failing(&check, Text::default(), VerifierMode::Error, &why);
+            sitting.spawn(std::future::ready((at, 0, Ok(verdict))));
+            continue;
         }
+        let before = context.files.restored().len();
         let (scene, work, verifiers): (_, _, Arc<dyn Verifiers>) =
             (Arc::clone(&scene), work.clone(), Arc::clone(&context.verifiers));
-        sitting.spawn(async move { (at, judge(&scene, &verifiers, &check, work, &mut orders).await) });
+        sitting
+            .spawn(async move { (at, before, judge(&scene, &verifiers, &check, work, &mut orders).await) });
     }
-    let mut next = 0;
-    while let Some(joined) = sitting.join_next().await {
-        // Nothing of a verifier's runs in there, so that only a bug of ours could panic: then there is no
-        // verdict, and the attempt is never accepted.
-        let Ok((at, verdict)) = joined else { continue };
-        verdicts[at] = Some(verdict);
-        while let Some(Some(verdict)) = verdicts.get_mut(next).map(Option::take) {
-            next += 1;
-            if let Ok(verdict) = verdict {
-                say(Spoken::Verdict(verdict));
+    let mut together = None;
+    loop {
+        let joined = tokio::select! {
+            biased;
+            joined = sitting.join_next() => joined,
+            () = wait(&mut together) => {
+                together = None;
+                heard.iter_mut().for_each(|heard| heard.tell(&say));
+                continue;
+            }
+        };
+        match joined {
+            None => break,
+            // Nothing of a verifier's runs in there, so that only a bug of ours could panic: then there is no
+            // verdict, and the attempt is never accepted.
+            Some(Err(_)) => {}
+            Some(Ok((at, before, verdict))) => {
+                heard[at] = match verdict {
+                    Ok(verdict) => Heard::Verdict(unless_changed(context, verdict, before, &say)),
+                    Err(Interrupted) => Heard::Told,
+                };
             }
         }
+        let silent = heard.iter().position(|heard| matches!(heard, Heard::Nothing)).unwrap_or(heard.len());
+        heard[..silent].iter_mut().for_each(|heard| heard.tell(&say));
+        if together.is_none() && heard.iter().any(|heard| matches!(heard, Heard::Verdict(_))) {
+            let soon = context.clock.now().0.saturating_add(TOGETHER.0);
+            together = Some(context.clock.until(Millis(soon)));
+        }
+    }
+    heard.iter_mut().for_each(|heard| heard.tell(&say));
+}
+
+/// What was heard of one verifier.
+enum Heard {
+    /// It is at work.
+    Nothing,
+    /// What it said, and nobody was told yet.
+    Verdict(Verdict),
+    /// All there is was told.
+    Told,
+}
+
+impl Heard {
+    fn tell(&mut self, say: &impl Fn(Spoken)) {
+        match std::mem::replace(self, Self::Told) {
+            Self::Nothing => *self = Self::Nothing,
+            Self::Verdict(verdict) => say(Spoken::Verdict(verdict)),
+            Self::Told => {}
+        }
+    }
+}
+
+/// Puts back frozen files that were changed, and warns of each.
+fn restore(context: &Context, when: &str, say: &impl Fn(Spoken)) -> Result<(), String> {
+    let changed = context.files.restore()?;
+    changed.iter().for_each(|path| say(Spoken::Warning(restored(path, when))));
+    Ok(())
+}
+
+/// `verdict`, unless it accepts and a frozen file was another at some time since the first `before` of them
+/// were put back: nobody knows what was looked at, and by what, then.
+fn unless_changed(context: &Context, verdict: Verdict, before: usize, say: &impl Fn(Spoken)) -> Verdict {
+    if let Err(why) = restore(context, "while it was checked", say) {
+        return verdict.unless_sound(&why);
+    }
+    match context.files.restored().get(before..) {
+        Some([changed, ..]) => verdict.unless_sound(&format!("`{changed}` was changed while it looked")),
+        Some([]) | None => verdict,
     }
 }

@@ -3,10 +3,14 @@
 //! Processes belong to the driver's runtime, never to the verifier's, so that one that hangs cannot keep
 //! them. Unaware of what an outcome means.
 
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use camino::{Utf8Path, Utf8PathBuf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -132,6 +136,9 @@ impl Scene {
         for path in [&paths.stdout, &paths.stderr, &paths.result] {
             let _ = std::fs::remove_file(path);
         }
+        // Others may work in this directory at the same time, and a stream that is not there any more says
+        // nothing.
+        let printed = Made::new(&paths.stdout);
         let mut start = self.start.clone();
         start.task = match start.task.as_str() {
             "" => {
@@ -156,7 +163,13 @@ impl Scene {
                 clock.hold(false);
                 let mind = mind(Arc::clone(&clock), self.log_limit, process, paths, orders);
                 processes.spawn(async move {
-                    let ran = mind.await;
+                    let mut ran = mind.await;
+                    if real
+                        && ran.is_ok()
+                        && let Some(why) = printed.lost()
+                    {
+                        ran = Err(NotRun::Failed(why));
+                    }
                     clock.hold(true);
                     if real {
                         clock.busy(false);
@@ -172,6 +185,36 @@ impl Scene {
     }
 }
 
+/// A stream that was made, and is still held.
+struct Made {
+    path: Utf8PathBuf,
+    file: io::Result<File>,
+}
+
+impl Made {
+    fn new(path: &Utf8Path) -> Self {
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path);
+        Self { path: path.to_owned(), file }
+    }
+
+    /// Why what was printed cannot be read; none where it can.
+    fn lost(&self) -> Option<String> {
+        let held = match &self.file {
+            Ok(file) => file.metadata(),
+            Err(error) => return Some(format!("its standard output cannot be kept: {error}")),
+        };
+        let identity = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
+        match (std::fs::symlink_metadata(&self.path), held) {
+            (Ok(there), Ok(held)) if identity(&there) == identity(&held) => None,
+            (Ok(_), Ok(_)) => Some("its standard output was replaced while it ran".to_owned()),
+            (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {
+                Some("its standard output was removed while it ran".to_owned())
+            }
+            (Err(error), _) | (_, Err(error)) => Some(format!("its standard output cannot be read: {error}")),
+        }
+    }
+}
+
 /// Waits until a process has ended, by itself or because it has to, and everything that it started with
 /// it; then reads what it printed.
 async fn mind(
@@ -182,10 +225,15 @@ async fn mind(
     mut orders: Orders,
 ) -> Result<Ran, NotRun> {
     let limits = Limits { clock: &*clock, log: log_limit };
-    let stopped = watch(limits, &mut process, None, &paths, &mut Sizes::default(), &mut orders).await;
+    let mut sizes = Sizes::default();
+    let stopped = watch(limits, &mut process, None, &paths, &mut sizes, &mut orders).await;
     let ended = process.finish().await;
+    sizes.last(&paths, false);
     match stopped {
         Some(stopped) => Err(NotRun::Failed(stopped.note)),
+        None if sizes.stdout_shrank => Err(NotRun::Failed(
+            "its standard output has shrunk while it ran: what it said cannot be read".to_owned(),
+        )),
         None => Ok(read::ran(ended.how, paths).await),
     }
 }
