@@ -143,6 +143,10 @@ impl Clock for Virtual {
         state.held = if hold { state.held + 1 } else { state.held.saturating_sub(1) };
     }
 
+    fn jumps(&self) -> bool {
+        true
+    }
+
     fn idle(&self) {
         let mut state = self.state();
         if state.busy == 0

@@ -172,6 +172,7 @@ impl Sitting<'_> {
         let files = Kept::new(&self.run);
         let clock: Arc<dyn Clock> = Arc::new(clock);
         let runner = StubRunner {
+            endless: plan::runner::Endless::default(),
             stubs: case.stub.clone(),
             clock: Arc::clone(&clock),
             workspace: self.workspace.clone(),

@@ -692,7 +692,7 @@ impl Driver {
 
     fn next_time(&self) -> Option<Millis> {
         let timer = self.scheduler.next_timer().filter(|_| !self.killed).map(|(at, _)| at);
-        let alive = self.is_alive().then_some(self.alive);
+        let alive = (self.is_alive() && !self.clock.jumps()).then_some(self.alive);
         timer.into_iter().chain(alive).min()
     }
 

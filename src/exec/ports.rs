@@ -444,6 +444,12 @@ pub trait Clock: Send + Sync {
 
     /// The driver's thread has nothing more to do until something happens: the moment to jump.
     fn idle(&self) {}
+
+    /// Whether it jumps. Nothing is said then for the sake of time alone, or it would jump from one such moment
+    /// to the next for ever.
+    fn jumps(&self) -> bool {
+        false
+    }
 }
 
 /// Where runs of called plans are kept: each is a run of its own, below that of its caller.

@@ -14,5 +14,5 @@ mod tree;
 pub use answers::{Answers, StubPeople};
 pub use local::Local;
 pub use signals::Signals;
-pub use stub::{Stub, StubRunner, Stubs};
+pub use stub::{Endless, Stub, StubRunner, Stubs};
 pub use sweep::sweep;

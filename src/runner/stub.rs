@@ -4,13 +4,15 @@
 //! runs the test.
 
 use std::io::{self, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use crate::exec::ports::{AttemptPaths, Boxed, Clock, Ended, How, NotStarted, Process, Runner, Start};
+use crate::exec::ports::{
+    AttemptPaths, Boxed, Clock, Ended, How, NotStarted, Notice, Post, Process, Runner, Source, Start,
+};
 use crate::ir::Millis;
 use crate::source::Text;
 
@@ -172,6 +174,44 @@ impl Stubs {
     }
 }
 
+/// When a stub that hangs has been waited for in vain: a clock that jumps comes here only where nothing else is
+/// left to happen. Far from the end of time, so that what is added to it stays in it.
+const NEVER: Millis = Millis(u64::MAX / 4);
+
+/// Listens for stubs that nothing will ever end, and has their run ended.
+#[derive(Clone, Default)]
+pub struct Endless(Arc<Mutex<Found>>);
+
+#[derive(Default)]
+struct Found {
+    name: Option<Text>,
+    post: Option<Post>,
+}
+
+impl Endless {
+    /// The task or verifier that nothing would have ended.
+    #[must_use]
+    pub fn name(&self) -> Option<Text> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).name.clone()
+    }
+
+    /// Whether somebody has been told that nothing ends `name`.
+    fn tell(&self, name: &Text) -> bool {
+        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        found.name.get_or_insert_with(|| name.clone());
+        if let Some(post) = &found.post {
+            post(Notice::Signal("HANGS".into()));
+        }
+        found.post.is_some()
+    }
+}
+
+impl Source for Endless {
+    fn connect(&mut self, post: Post) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).post = Some(post);
+    }
+}
+
 /// Runs stubs; a task without one goes to `others`, or passes at once where there are none.
 pub struct StubRunner {
     /// What tasks do.
@@ -180,6 +220,8 @@ pub struct StubRunner {
     pub clock: Arc<dyn Clock>,
     /// Where files are written.
     pub workspace: Utf8PathBuf,
+    /// Who is told of stubs that nothing will ever end.
+    pub endless: Endless,
     /// Who runs tasks without a stub.
     pub others: Option<Arc<dyn Runner>>,
 }
@@ -198,9 +240,11 @@ impl Runner for StubRunner {
         }
         let started = self.clock.now();
         let takes = stub.duration.unwrap_or_default().0;
-        let ends = Millis(if stub.hangs { u64::MAX } else { started.0.saturating_add(takes.0) });
+        let ends = if stub.hangs { NEVER } else { Millis(started.0.saturating_add(takes.0)) };
         Ok(Box::new(StubProcess {
+            name: start.task.clone(),
             stub,
+            endless: self.endless.clone(),
             clock: Arc::clone(&self.clock),
             workspace: self.workspace.clone(),
             paths: start.paths.clone(),
@@ -223,7 +267,9 @@ impl Runner for StubRunner {
 }
 
 struct StubProcess {
+    name: Text,
     stub: Stub,
+    endless: Endless,
     clock: Arc<dyn Clock>,
     workspace: Utf8PathBuf,
     paths: AttemptPaths,
@@ -279,6 +325,12 @@ impl Process for StubProcess {
                 return;
             }
             self.clock.until(self.ends).await;
+            if self.stub.hangs {
+                if self.endless.tell(&self.name) {
+                    return std::future::pending().await;
+                }
+                return self.end(How::Lost);
+            }
             let how = match (self.stub.signal, self.act()) {
                 (_, Err(_)) => How::Lost,
                 (Some(signal), Ok(())) => How::Signal(signal),

@@ -544,3 +544,34 @@ fn an_interrupted_test_ends_what_it_started_and_leaves_nothing() {
     assert_eq!(super::pack::processes_with(&mark), Vec::<String>::new());
     assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn what_hangs_for_ever_is_an_error_of_its_case() {
+    let pack = Pack::in_memory(
+        r#"
+        command a { run = "x", verify sound { run = "x" } }
+        command b { depends_on = [a], run = "touch ran && cp ran ${OUT:?}" }
+        "#,
+    );
+    fs::create_dir(pack.file("tests")).unwrap();
+    for stub in ["hangs = true", "hangs = true, deaf = true"] {
+        pack.write("tests/one.toml", &format!("[stub]\na = {{ {stub} }}\n[expect]\nsteps = 2\n"));
+        let mut command = pack.command(&["test", "."]);
+        let out = pack.file("out");
+        let came = super::pack::came(command.env("OUT", &out).output().unwrap());
+        assert_eq!(came.code, 1, "{stub}: {came:#?}");
+        assert!(came.out.contains("nothing will ever end `a`, whose stub hangs"), "{}", came.out);
+        assert!(!out.exists(), "nothing runs after it");
+    }
+    // What takes long is no hanging, and what a limit or a failure ends is not for ever.
+    let came = case(
+        &pack,
+        "[stub]\na = { duration = \"99999d\" }\n\"a/sound\" = {}\nb = {}\n[expect]\nverdict = \"valid\"\n",
+    );
+    assert_eq!(came.code, 0, "{came:#?}");
+    let came = case(
+        &pack,
+        "max_time = \"9d\"\n[stub]\na = { hangs = true }\nb = {}\n[expect]\nexit = \"time_ceiling\"\n",
+    );
+    assert_eq!(came.code, 0, "{came:#?}");
+}

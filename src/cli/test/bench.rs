@@ -28,7 +28,7 @@ use crate::history::History;
 use crate::ir::kind::STDOUT;
 use crate::ir::{Kind, Millis, Shell, dump};
 use crate::load::Pack;
-use crate::runner::{Local, Signals, StubPeople, StubRunner};
+use crate::runner::{Endless, Local, Signals, StubPeople, StubRunner};
 use crate::source::{FileId, Sources, Text};
 use crate::store::capture::Store;
 use crate::store::frozen::{self, Frozen};
@@ -191,10 +191,12 @@ impl Bench {
         let files =
             Arc::new(RunFiles::new(run.clone(), store, frozen, None, Arc::default(), Readers::Nobody));
         let (began, saw) = (Shared::default(), Shared::default());
+        let endless = Endless::default();
         let stubs = StubRunner {
             stubs: case.stubs.clone(),
             clock: Arc::clone(&clock),
             workspace: pack.clone(),
+            endless: endless.clone(),
             others: Some(Arc::clone(&self.local) as Arc<dyn Runner>),
         };
         let ports = Ports {
@@ -207,12 +209,18 @@ impl Bench {
             reporter: Box::new(Beginnings(Arc::clone(&began))),
             sources: vec![
                 Box::new(Signals::default()),
+                Box::new(endless.clone()),
                 Box::new(StubPeople::new(case.answers.clone(), clock)),
             ],
             calls: Arc::new(below),
         };
         let outcome =
             exec::run(plan.clone(), options, ports, Vec::new()).map_err(|error| error.to_string())?;
+        if let Some(name) = endless.name() {
+            return Err(Trouble::Plain(format!(
+                "nothing will ever end `{name}`, whose stub hangs: give it, or the plan, a limit on time"
+            )));
+        }
         if let Some(signal) = outcome.signal {
             return Err(Trouble::Interrupted(signal));
         }

@@ -353,6 +353,10 @@ impl Clock for Since {
     fn hold(&self, hold: bool) {
         self.clock.hold(hold);
     }
+
+    fn jumps(&self) -> bool {
+        self.clock.jumps()
+    }
 }
 
 /// Passes on what is wanted of the called plan, as soon as it listens.
