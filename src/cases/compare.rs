@@ -62,7 +62,33 @@ pub fn differences(case: &Case, came: &Came<'_>) -> Vec<Difference> {
         let mut look = Look { came, document: &document, expectation, found: &mut found };
         look.look();
     }
+    let stubs = case.stub_names.iter().map(|name| ("stub", name));
+    let answers = case.answered.iter().map(|(name, _)| ("answers", name));
+    for (key, name) in stubs.chain(answers) {
+        if let Some(got) = no_instance(&document, &name.value) {
+            let (path, expected) = (format!("{key}.{}", name.value), format!("an instance `{}`", name.value));
+            found.push(Difference { path, span: name.span, expected, got, because: None });
+        }
+    }
     found
+}
+
+/// What instances there are, where `name` is of none of them: what is said of it is said of nobody.
+fn no_instance(document: &Document, name: &str) -> Option<String> {
+    let (task, element, _) = super::names::parts(name);
+    let instances = &document.tasks.get(task)?.instances;
+    if instances.is_empty() || instances.contains_key(element?) {
+        return None;
+    }
+    Some(instances_of(task, instances.keys()))
+}
+
+fn instances_of<'a>(task: &str, instances: impl Iterator<Item = &'a Text>) -> String {
+    let instances: Vec<String> = instances.map(|name| format!("`{name}`")).collect();
+    match instances.len() {
+        0 => format!("`{task}` has no instances"),
+        _ => format!("`{task}` has the instances {}", instances.join(", ")),
+    }
 }
 
 struct Look<'a> {
@@ -95,7 +121,9 @@ impl Look<'_> {
             Want::Order(names) => self.order(names),
             Want::DidNotRun(names) => {
                 for name in names {
-                    if self.began(&name.value).is_some() {
+                    if let Some(got) = no_instance(self.document, &name.value) {
+                        self.differ(name.span, format!("an instance `{}`", name.value), got, None);
+                    } else if self.began(&name.value).is_some() {
                         self.differ(
                             name.span,
                             format!("`{}` did not run", name.value),
@@ -165,11 +193,7 @@ impl Look<'_> {
         };
         let (Some(status), Some(row)) = (found, self.came.history.row(&name.value)) else {
             let instances = whole.into_iter().flat_map(|whole| whole.instances.keys());
-            let instances: Vec<String> = instances.map(|name| format!("`{name}`")).collect();
-            let got = match instances.len() {
-                0 => format!("`{task}` has no instances"),
-                _ => format!("`{task}` has the instances {}", instances.join(", ")),
-            };
+            let got = instances_of(task, instances);
             self.not(format!("an instance `{}`", element.unwrap_or_default()), got, None);
             return;
         };

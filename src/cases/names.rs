@@ -148,7 +148,7 @@ struct Names<'a> {
 }
 
 /// A name in its parts: the task, an element, a verifier.
-fn parts(name: &str) -> (&str, Option<&str>, Option<&str>) {
+pub(super) fn parts(name: &str) -> (&str, Option<&str>, Option<&str>) {
     let end = name.find(['[', '/']).unwrap_or(name.len());
     let (task, rest) = name.split_at(end);
     let (element, rest) = match rest.strip_prefix('[').and_then(|rest| rest.rsplit_once(']')) {

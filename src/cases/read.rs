@@ -144,6 +144,12 @@ pub static EXPECT: &[Key<OfRun>] = &[
         read: |reader, run, value| {
             run.want(reader, value, |reader, value| {
                 let names = reader.names(value);
+                let again = |at: usize| names[..at].iter().any(|before| before.value == names[at].value);
+                if let Some(at) = (0..names.len()).find(|&at| again(at)) {
+                    let message = format!("`{}` is there twice, and begins first but once", names[at].value);
+                    reader.found.push(WRONG_VALUE.at(names[at].span, message).label("expects nothing"));
+                    return None;
+                }
                 (names.len() > 1).then_some(Want::Order(names)).or_else(|| {
                     reader.wrong(value, "`order` takes at least two tasks", "nothing to put in order")
                 })
@@ -651,8 +657,18 @@ impl Reader<'_> {
 
     /// Looks for keys that stubs do not have, in attempts and rounds as well.
     fn known_in_stub(&mut self, value: &At<'_>) {
+        let mut end: Option<Text> = None;
         for (name, value) in self.members(value, "stub") {
+            if matches!(name.value.as_str(), "exit" | "signal" | "hangs" | "lost" | "missing")
+                && value.get_ref().as_bool() != Some(false)
+                && let Some(before) = end.replace(name.value.clone())
+            {
+                let message = format!("a stub ends in one way: `{before}` and `{}` are two", name.value);
+                self.found.push(WRONG_VALUE.at(name.span, message).label("says again how it ends"));
+            }
             match name.value.as_str() {
+                "exit" => self.between(value, 0, 255, "an exit code is from 0 to 255"),
+                "signal" => self.between(value, 1, 64, "a signal is from 1 to 64"),
                 "attempts" | "rounds" => {
                     for value in value.get_ref().as_array().into_iter().flat_map(|list| list.iter()) {
                         self.known_in_stub(value);
@@ -666,6 +682,15 @@ impl Reader<'_> {
                 key if stub::KEYS.contains(&key) => {}
                 _ => self.unknown(&name, "a stub", stub::KEYS.iter().copied()),
             }
+        }
+    }
+
+    /// A whole number of a range; what is no such number, is told where it is read.
+    fn between(&mut self, value: &At<'_>, least: i64, most: i64, otherwise: &str) {
+        let integer = value.get_ref().as_integer();
+        let number = integer.map(|text| i64::from_str_radix(text.as_str(), text.radix()).ok());
+        if number.is_some_and(|number| number.is_none_or(|number| number < least || number > most)) {
+            let _: Option<()> = self.wrong(value, otherwise, "nothing ends so");
         }
     }
 

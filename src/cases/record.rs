@@ -1,18 +1,26 @@
 //! Writes a case from a run that has ended: what its attempts did as stubs, what came of it as expectations.
 //!
-//! Pure. What a stub cannot say is left out, and told.
+//! Pure. What a stub cannot say is left out, and told. What the run did not run has a stub that fails.
 
+mod expect;
+mod never;
+mod toml;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
+use self::toml::{exact, key, quoted, value};
 use super::compare::Content;
-use crate::event::{AttemptEnded, Body, Ceilings, EndedBy, Event, Grade, Raw, VerifierEnded, VerifierMode};
+use crate::event::{
+    AttemptEnded, Body, Ceilings, EndedBy, Event, GateAnswered, Grade, Raw, VerifierEnded, VerifierMode,
+};
 use crate::exec::note;
-use crate::history::{History, State};
-use crate::ir::dump;
-use crate::report::status::{self, TaskStatus};
+use crate::history::{History, State, split_name};
+use crate::ir::{Millis, Usd, dump};
+use crate::source::Text;
 
 /// The largest file that a case holds as text.
 const LARGEST: usize = 64 << 10;
@@ -27,12 +35,18 @@ pub struct Recorded<'a> {
     pub params: &'a Map<String, Value>,
     /// The ceilings that the operator gave.
     pub ceilings: Ceilings,
+    /// How many attempts could be in flight, where that is known.
+    pub jobs: Option<u64>,
+    /// Whether a required failure ended what was in flight.
+    pub kill_on_failure: bool,
     /// Its events.
     pub events: &'a [Event],
     /// The fold of them.
     pub history: &'a History,
     /// The content of a captured file.
     pub content: &'a Content<'a>,
+    /// What the report task of this name has written, and where.
+    pub report: &'a dyn Fn(&str) -> Option<(String, String)>,
     /// A text without secrets; none where it has none.
     pub mask: &'a dyn Fn(&str) -> Option<String>,
     /// A result without secrets.
@@ -48,7 +62,15 @@ pub struct Written {
     pub left_out: Vec<String>,
 }
 
-/// What one attempt did: key and value, as TOML.
+/// What one attempt did.
+#[derive(Clone, Debug, Default)]
+struct Did {
+    lines: Lines,
+    /// What that spends.
+    cost: Usd,
+}
+
+/// Keys of a stub and their values, as TOML.
 type Lines = Vec<(&'static str, String)>;
 
 /// Writes the case.
@@ -62,9 +84,17 @@ pub fn write(of: &Recorded<'_>) -> Result<Written, String> {
     if of.history.stop_requested {
         return Err("a person stopped it, which no case can say".to_owned());
     }
-    let (stubs, answers, files) = (IndexMap::new(), IndexMap::new(), IndexMap::new());
-    let mut record = Record { of, stubs, answers, files, left_out: Vec::new() };
-    record.attempts();
+    let mut record = Record {
+        of,
+        at: BTreeMap::new(),
+        stubs: IndexMap::new(),
+        answers: IndexMap::new(),
+        files: IndexMap::new(),
+        reused: BTreeSet::new(),
+        left_out: Vec::new(),
+    };
+    record.attempts()?;
+    record.settle();
     let mut out = format!("about = {}\n", quoted(&format!("As it was in the run {}.", of.history.run)));
     if let Some(file) = of.plan_file {
         let _ = writeln!(out, "plan = {}", quoted(file));
@@ -77,13 +107,24 @@ pub fn write(of: &Recorded<'_>) -> Result<Written, String> {
 
 struct Record<'a> {
     of: &'a Recorded<'a>,
+    /// The round of each attempt, and which of that round it is.
+    at: BTreeMap<u32, (u32, u32)>,
     /// What each task did, by round and attempt.
-    stubs: IndexMap<String, Vec<Vec<Lines>>>,
-    /// What people answered, one a round.
-    answers: IndexMap<String, Vec<String>>,
+    stubs: IndexMap<String, Vec<Vec<Did>>>,
+    /// What was answered, one a round.
+    answers: IndexMap<String, Vec<Answer>>,
     /// What was there before.
     files: IndexMap<String, String>,
+    /// Tasks and instances whose result was taken over from another run.
+    reused: BTreeSet<Text>,
     left_out: Vec<String>,
+}
+
+/// An answer to a gate.
+struct Answer {
+    text: Text,
+    by: Text,
+    after: Millis,
 }
 
 impl Record<'_> {
@@ -106,22 +147,34 @@ impl Record<'_> {
         if self.of.history.keep_going {
             out.push_str("keep_going = true\n");
         }
+        if self.of.kill_on_failure || self.of.events.iter().any(ended_by_failure) {
+            out.push_str("kill_on_failure = true\n");
+        }
+        if let Some(jobs) = self.of.jobs {
+            let _ = writeln!(out, "jobs = {jobs}");
+        }
     }
 
-    fn attempts(&mut self) {
+    fn attempts(&mut self) -> Result<(), String> {
         let of = self.of;
-        let mut rounds = IndexMap::new();
+        let mut so_far = History::new(of.plan);
+        let mut asked: BTreeMap<u64, (u32, Millis)> = BTreeMap::new();
         for event in of.events {
+            so_far.apply(event).map_err(|mismatch| mismatch.message)?;
             match &event.body {
-                Body::AttemptStarted(started) => drop(rounds.insert(started.attempt, started.round)),
-                Body::AttemptEnded(ended) => {
-                    let round = rounds.get(&ended.attempt).copied().unwrap_or(1);
-                    self.attempt(ended, round);
+                Body::AttemptStarted(started) => {
+                    self.at.insert(started.attempt, (started.round, started.nth));
+                    self.forget(&started.task, started.round, started.nth);
                 }
+                Body::AttemptEnded(ended) => self.attempt(ended),
                 Body::VerifierEnded(ended) if ended.identity == "run" => self.verifier(ended),
+                Body::GateAsked(_) => drop(asked.insert(event.seq, (so_far.sittings, event.t))),
                 Body::GateAnswered(answered) if self.kind(&answered.task) == "gate" => {
-                    let answers = self.answers.entry(answered.task.to_string()).or_default();
-                    answers.push(quoted(&answered.answer));
+                    let round = so_far.row(&answered.task).map_or(1, |row| row.round);
+                    let since =
+                        asked.get(&answered.question).filter(|(sitting, _)| *sitting == so_far.sittings);
+                    let after = since.map_or(0, |(_, t)| event.t.0.saturating_sub(t.0));
+                    self.answer(answered, round, Millis(after / 1000 * 1000));
                 }
                 Body::VerifierEnded(_)
                 | Body::RunStarted(_)
@@ -132,7 +185,6 @@ impl Record<'_> {
                 | Body::TaskSettled(_)
                 | Body::RoundStarted(_)
                 | Body::NodeEntered(_)
-                | Body::GateAsked(_)
                 | Body::GateAnswered(_)
                 | Body::Warning(_)
                 | Body::Halted(_)
@@ -144,23 +196,78 @@ impl Record<'_> {
                 | Body::ReuseDecided(_) => {}
             }
         }
+        Ok(())
     }
 
-    fn attempt(&mut self, ended: &AttemptEnded, round: u32) {
+    /// What was done by this attempt of an earlier sitting, and after it, does not count any more.
+    fn forget(&mut self, name: &str, round: u32, nth: u32) {
+        let (round, nth) = (round.max(1) as usize, nth.max(1) as usize);
+        self.reused.remove(name);
+        let inner = format!("{name}/");
+        for (_, rounds) in self.stubs.iter_mut().filter(|(key, _)| *key == name || key.starts_with(&inner)) {
+            rounds.truncate(round);
+            if let Some(attempts) = rounds.get_mut(round - 1) {
+                attempts.truncate(nth - 1);
+            }
+        }
+    }
+
+    /// Drops what is of tasks and instances that, in the end, did nothing: `--from` opened them again.
+    fn settle(&mut self) {
+        let history = self.of.history;
+        self.stubs.retain(|key, rounds| {
+            let (task, element, _) = super::names::parts(key);
+            let name = element
+                .map_or_else(|| Text::from(task), |element| crate::history::instance_name(task, element));
+            let did = |row: &crate::history::Row| row.last.is_some() || !row.rounds.is_empty();
+            let gate = history.gates.contains_key(key.as_str());
+            rounds.iter().any(|attempts| !attempts.is_empty())
+                && (gate || history.row(&name).is_some_and(did))
+        });
+        let asked =
+            |gate: &str| history.row(gate).is_some_and(|row| row.is_settled() || !row.rounds.is_empty());
+        // What nobody has answered, the default answers again once its time has come.
+        let somebody = |answers: &[Answer]| answers.iter().any(|given| given.by != GateAnswered::TIMEOUT);
+        self.answers.retain(|gate, answers| asked(gate) && somebody(answers));
+        never::fill(self);
+    }
+
+    fn answer(&mut self, answered: &GateAnswered, round: u32, after: Millis) {
+        let answers = self.answers.entry(answered.task.to_string()).or_default();
+        answers.truncate(round.max(1) as usize - 1);
+        answers.push(Answer { text: answered.answer.clone(), by: answered.by.clone(), after });
+    }
+
+    fn attempt(&mut self, ended: &AttemptEnded) {
         match ended.grade {
             Grade::Interrupted | Grade::Blocked => return,
             Grade::Pass | Grade::Partial | Grade::Fail | Grade::Skipped | Grade::Transport | Grade::Retry => {
             }
         }
-        if self.kind(&ended.task) == "report" {
+        let kind = self.kind(&ended.task).to_owned();
+        if kind == "report" {
             return;
+        }
+        let (round, nth) = self.at.get(&ended.attempt).copied().unwrap_or((1, 1));
+        if self.asks(&ended.task) {
+            let lines = vec![("exit", if ended.done_already { "0" } else { "1" }.to_owned())];
+            self.put(format!("{}/done_when", ended.task), round, nth, Did { lines, cost: Usd::ZERO });
         }
         let files = self.captured(ended);
         if ended.done_already {
             self.files.extend(files);
             return;
         }
-        let mut lines = how(ended);
+        if ended.reused.is_some() {
+            self.reused.insert(ended.task.clone());
+        }
+        let mut did = Did { lines: how(ended), cost: Usd::ZERO };
+        if kind == "call" && did.lines.is_empty() && ended.grade == Grade::Fail {
+            // What the called plan came to is no exit: the task says itself why it failed.
+            let note = ended.note.as_deref().unwrap_or_default();
+            did.lines.push(("status", quoted("fail")));
+            did.lines.push(("note", quoted(&(self.of.mask)(note).unwrap_or_else(|| note.to_owned()))));
+        }
         if let Some(by) = ended.ended_by {
             match by {
                 EndedBy::Timeout | EndedBy::TimeCeiling | EndedBy::Stop | EndedBy::Failure => {}
@@ -172,44 +279,58 @@ impl Record<'_> {
                 }
             }
         } else {
-            self.result(ended, &mut lines);
+            self.result(ended, &kind, &mut did.lines);
+            did.cost = ended.cost_usd;
+            if kind == "call" && !did.cost.is_zero() {
+                did.lines.push(("cost", did.cost.to_string()));
+            }
             if ended.duration_ms.0 > 0 {
-                lines.push(("duration", format!("\"{}\"", ended.duration_ms)));
+                did.lines.push(("duration", format!("\"{}\"", ended.duration_ms)));
             }
             if !files.is_empty() {
                 let files: Vec<String> =
                     files.iter().map(|(path, text)| format!("{} = {}", quoted(path), quoted(text))).collect();
-                lines.push(("files", format!("{{ {} }}", files.join(", "))));
+                did.lines.push(("files", format!("{{ {} }}", files.join(", "))));
             }
         }
-        self.push(ended.task.to_string(), round, lines);
+        self.put(ended.task.to_string(), round, nth, did);
+    }
+
+    /// Whether a command says if the task is done already.
+    fn asks(&self, name: &str) -> bool {
+        let (task, _) = split_name(name);
+        let task = self.of.plan.tasks.iter().find(|known| known.name == task);
+        task.is_some_and(never::asks)
     }
 
     /// The kind of a task, or of an instance.
     fn kind(&self, name: &str) -> &str {
-        let (task, _) = crate::history::split_name(name);
+        let (task, _) = split_name(name);
         let task = self.of.plan.tasks.iter().find(|known| known.name == task);
         task.map_or("", |task| task.kind.as_str())
     }
 
-    fn push(&mut self, name: String, round: u32, lines: Lines) {
+    fn put(&mut self, name: String, round: u32, nth: u32, did: Did) {
         let rounds = self.stubs.entry(name).or_default();
-        let index = round.max(1) as usize - 1;
-        rounds.resize_with(rounds.len().max(index + 1), Vec::new);
-        rounds[index].push(lines);
+        let (round, nth) = (round.max(1) as usize, nth.max(1) as usize);
+        rounds.resize_with(rounds.len().max(round), Vec::new);
+        let attempts = &mut rounds[round - 1];
+        attempts.resize_with(attempts.len().max(nth), Did::default);
+        attempts[nth - 1] = did;
     }
 
     /// What it printed or wrote as its result.
-    fn result(&mut self, ended: &AttemptEnded, lines: &mut Lines) {
+    fn result(&mut self, ended: &AttemptEnded, kind: &str, lines: &mut Lines) {
         let output = ended.output.as_ref().map(|raw| (self.of.show)(raw));
+        let output = output.map(|raw| match kind {
+            "route" => never::decided(self.of.plan, split_name(&ended.task).0, raw.get()),
+            _ => raw.get().to_owned(),
+        });
         let last_line = (self.of.mask)(&ended.last_line).unwrap_or_else(|| ended.last_line.to_string());
         let is_object = serde_json::from_str::<Map<String, Value>>(&last_line).is_ok();
-        let written = output.as_ref().map(|raw| {
-            let object: Option<Value> = serde_json::from_str(raw.get()).ok();
-            object.as_ref().and_then(value).ok_or_else(|| raw.get().to_owned())
-        });
+        let written = output.map(|json| exact(&json).ok_or(json));
         // What passes without a result has an empty one; these kinds owe one.
-        let owes = matches!(self.kind(&ended.task), "agent" | "evaluate" | "route");
+        let owes = matches!(kind, "agent" | "evaluate" | "route");
         match written.filter(|table| owes || table.as_deref() != Ok("{}")) {
             Some(Ok(table)) => {
                 lines.push(("output", table));
@@ -217,8 +338,13 @@ impl Record<'_> {
                     lines.push(("stdout", quoted(&format!("{last_line}\n"))));
                 }
             }
-            // TOML has no `null`.
-            Some(Err(json)) => lines.push(("stdout", quoted(&format!("{json}\n")))),
+            // TOML has no `null`, and would lose digits.
+            Some(Err(json)) => {
+                lines.push(("stdout", quoted(&format!("{json}\n"))));
+                if !last_line.is_empty() && !is_object {
+                    self.left_out.push(format!("what `{}` printed besides its result", ended.task));
+                }
+            }
             None if last_line.is_empty() => {}
             None => lines.push(("stdout", quoted(&format!("{last_line}\n")))),
         }
@@ -256,11 +382,15 @@ impl Record<'_> {
             (Some(VerifierMode::Rejected), None) => {
                 vec![("output", format!("{{ pass = false, note = {} }}", quoted(detail)))]
             }
-            (Some(VerifierMode::Missing | VerifierMode::Error | VerifierMode::Crashed), None) => {
-                vec![("lost", quoted(detail))]
-            }
+            (Some(VerifierMode::Missing), None) => vec![("missing", quoted(detail))],
+            (Some(VerifierMode::Error | VerifierMode::Crashed), None) => vec![("lost", quoted(detail))],
         };
-        self.push(name, ended.round, lines);
+        let at = ended.attempt.and_then(|attempt| self.at.get(&attempt).copied());
+        let (round, nth) = at.unwrap_or((ended.round, 1));
+        if ended.task.is_none() {
+            self.forget(&name, round, nth);
+        }
+        self.put(name, round, nth, Did { lines, cost: Usd::ZERO });
     }
 
     /// Parameters, files and stubs.
@@ -282,6 +412,7 @@ impl Record<'_> {
         if !self.answers.is_empty() {
             out.push_str("\n[answers]\n");
             for (gate, answers) in &self.answers {
+                let answers: Vec<String> = answers.iter().map(Answer::written).collect();
                 let answers = match answers.as_slice() {
                     [one] => one.clone(),
                     several => format!("[{}]", several.join(", ")),
@@ -306,58 +437,21 @@ impl Record<'_> {
             }
         }
     }
+}
 
-    fn expect(&self, out: &mut String) {
-        let document = status::document(self.of.history, false, self.of.show);
-        out.push_str("\n[expect]\n");
-        if let Some(exit) = document.exit {
-            let _ = writeln!(out, "exit = \"{}\"", exit.as_str());
+impl Answer {
+    fn written(&self) -> String {
+        let mut members =
+            vec![format!("answer = {}", quoted(&self.text)), format!("by = {}", quoted(&self.by))];
+        if self.after.0 > 0 {
+            members.push(format!("after = \"{}\"", self.after));
         }
-        if let Some(verdict) = document.verdict {
-            let _ = writeln!(out, "verdict = \"{}\"", verdict.as_str());
-        }
-        if !document.spent_usd.is_zero() {
-            let _ = writeln!(out, "spent_usd = \"{}\"", document.spent_usd);
-        }
-        let gates: Vec<String> = document
-            .verify
-            .iter()
-            .map(|(name, check)| format!("{} = \"{}\"", key(name), if check.pass { "pass" } else { "fail" }))
-            .collect();
-        if !gates.is_empty() {
-            let _ = writeln!(out, "verify = {{ {} }}", gates.join(", "));
-        }
-        out.push_str("\n[expect.tasks]\n");
-        for (name, task) in &document.tasks {
-            let _ = writeln!(out, "{} = {}", key(name), self.task(task));
-            for (element, instance) in &task.instances {
-                let name = crate::history::instance_name(name, element);
-                let _ = writeln!(out, "{} = {}", key(&name), self.task(instance));
-            }
-        }
+        format!("{{ {} }}", members.join(", "))
     }
+}
 
-    fn task(&self, task: &TaskStatus) -> String {
-        let mut members = vec![format!("status = \"{}\"", task.status)];
-        if let Some(note) = &task.note {
-            let note = (self.of.mask)(note).unwrap_or_else(|| note.to_string());
-            members.push(format!("note = {}", quoted(&note)));
-        }
-        if task.attempts > 0 {
-            members.push(format!("attempts = {}", task.attempts));
-        }
-        if !task.rounds.is_empty() {
-            members.push(format!("rounds = {}", task.rounds.len() + 1));
-        }
-        if !task.files.is_empty() {
-            let files: Vec<String> = task.files.iter().map(|path| quoted(path)).collect();
-            members.push(format!("files = [{}]", files.join(", ")));
-        }
-        match members.as_slice() {
-            [_] => format!("\"{}\"", task.status),
-            members => format!("{{ {} }}", members.join(", ")),
-        }
-    }
+fn ended_by_failure(event: &Event) -> bool {
+    matches!(&event.body, Body::AttemptEnded(ended) if ended.ended_by == Some(EndedBy::Failure))
 }
 
 /// How an attempt ended, from its grade and its note: the exit itself is not in the log.
@@ -400,16 +494,16 @@ fn exit(words: &str) -> Option<Lines> {
 }
 
 /// The keys of a stub, or its attempts.
-fn attempts(attempts: &[Lines], out: &mut String) {
+fn attempts(attempts: &[Did], out: &mut String) {
     let member = |(name, value): &(&str, String)| format!("{name} = {value}");
     match attempts {
-        [one] => one.iter().for_each(|line| out.push_str(&format!("{}\n", member(line)))),
+        [one] => one.lines.iter().for_each(|line| out.push_str(&format!("{}\n", member(line)))),
         [] => {}
         several => {
             let each: Vec<String> = several
                 .iter()
-                .map(|lines| {
-                    let members: Vec<String> = lines.iter().map(member).collect();
+                .map(|did| {
+                    let members: Vec<String> = did.lines.iter().map(member).collect();
                     format!("{{ {} }}", members.join(", "))
                 })
                 .collect();
@@ -422,77 +516,9 @@ fn inline(members: &[&str]) -> String {
     members.join(", ")
 }
 
-/// A key of TOML.
-fn key(name: &str) -> String {
-    let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    if bare { name.to_owned() } else { quoted(name) }
-}
-
-/// A string of TOML, on one line.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for char in text.chars() {
-        match char {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            '\r' => out.push_str("\\r"),
-            char if char.is_control() => {
-                let _ = write!(out, "\\u{:04X}", u32::from(char));
-            }
-            char => out.push(char),
-        }
-    }
-    out.push('"');
-    out
-}
-
-/// A value as TOML; none where TOML cannot say it: `null`, and numbers beyond its own.
-fn value(of: &Value) -> Option<String> {
-    Some(match of {
-        Value::Null => return None,
-        Value::Bool(value) => value.to_string(),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(integer), _) => integer.to_string(),
-            (None, Some(float)) if !number.is_u64() => format!("{float:?}"),
-            (None, _) => return None,
-        },
-        Value::String(text) => quoted(text),
-        Value::Array(values) => {
-            let values: Option<Vec<String>> = values.iter().map(value).collect();
-            format!("[{}]", values?.join(", "))
-        }
-        Value::Object(members) if members.is_empty() => "{}".to_owned(),
-        Value::Object(members) => {
-            let members: Option<Vec<String>> =
-                members.iter().map(|(name, of)| Some(format!("{} = {}", key(name), value(of)?))).collect();
-            format!("{{ {} }}", members?.join(", "))
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    #[test]
-    fn what_is_written_reads_back() {
-        for of in [
-            json!({"a b": [1, -2, 1.5, true, "x\"\\\n\u{1}é"], "c": {}, "d": {"e": 1e300}}),
-            json!([]),
-            json!(9_007_199_254_740_993_i64),
-        ] {
-            let text = format!("v = {}", value(&of).unwrap());
-            let table: toml::Table = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
-            assert_eq!(crate::runner::stub::json(&table["v"]), of, "{text}");
-        }
-        for of in [json!(null), json!({"a": [null]}), json!(u64::MAX)] {
-            assert_eq!(value(&of), None);
-        }
-    }
 
     #[test]
     fn exits_are_read_out_of_notes() {

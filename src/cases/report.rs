@@ -85,7 +85,7 @@ pub struct Told {
 }
 
 /// Why a case could not be run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// The code of the finding, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -156,7 +156,7 @@ fn counts(opened: &Opened, arguments: &Arguments, result: Option<&Raw>) -> Resul
 }
 
 /// The plan of the run, which has to be the one that it began with.
-fn plan(opened: &Opened) -> Result<ValidPlan, Failure> {
+pub(super) fn plan(opened: &Opened) -> Result<ValidPlan, Failure> {
     let file = opened.about.plan_file.to_string();
     let params = Value::Object(opened.about.params.clone()).to_string();
     let bindings = Bindings::launch(Some(("run.json", &params)), &[""; 0]).map_err(Failure::new)?;

@@ -371,6 +371,8 @@ fn begin(
             time_ms: arguments.max_time,
             steps: arguments.max_steps,
         },
+        jobs: u64::try_from(jobs(arguments)).ok(),
+        kill_on_failure: arguments.kill_on_failure,
         version: env!("CARGO_PKG_VERSION").into(),
         secrets: secrets::digests(&admitted.secrets, &random),
         random,

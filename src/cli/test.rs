@@ -76,16 +76,22 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     if let Some(run) = &arguments.record {
         return record::record(&Opened::new(&arguments.state.open(), run)?, arguments.to.as_deref());
     }
+    if arguments.to.is_some() {
+        return Err(Failure::new("`--to` takes `--record RUN` as well"));
+    }
     if arguments.output.is_some() && arguments.format == Format::Text {
         return Err(Failure::new("`--output` takes `--format json` or `--format junit` as well"));
     }
     let begun = Instant::now();
     let cases = find(&arguments.packs, &arguments.case)?;
     let people = arguments.format == Format::Text || arguments.output.is_some();
-    let mut all = Vec::with_capacity(cases.len());
+    let mut all: Vec<Tested> = Vec::with_capacity(cases.len());
     let interrupted = side_by_side(&cases, jobs(arguments.jobs).min(cases.len()), |tested, findings| {
         if people {
-            for (sources, found) in findings {
+            // What is wrong with a plan is wrong for each of its cases.
+            let told =
+                all.iter().any(|before| !before.problems.is_empty() && before.problems == tested.problems);
+            for (sources, found) in findings.into_iter().filter(|_| !told) {
                 plans::tell(&sources, &found);
             }
             print(tested.lines(streams::paint()))?;
@@ -94,7 +100,7 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
         Ok(())
     })?;
     if let Some(signal) = interrupted {
-        return Ok(Exit::Interrupted(if signal == "INT" { 2 } else { 15 }));
+        return Ok(Exit::Interrupted(number(&signal)));
     }
     let report = Report::new(all, begun.elapsed().as_secs_f64());
     let document = match arguments.format {
@@ -116,6 +122,15 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
         (0, _) => Exit::Invalid,
         (_, _) => Exit::Refused,
     })
+}
+
+/// The number of a signal that ends a test.
+fn number(signal: &str) -> u8 {
+    match signal {
+        "HUP" => 1,
+        "INT" => 2,
+        _ => 15,
+    }
 }
 
 fn jobs(asked: Option<u32>) -> usize {

@@ -51,6 +51,8 @@ pub struct Stub {
     pub deaf: bool,
     /// Why it cannot be started.
     pub lost: Option<String>,
+    /// Why it cannot be started, where that is because there is no such program.
+    pub missing: Option<String>,
     /// What differs from attempt to attempt; the last one stands for all further ones.
     pub attempts: Vec<Stub>,
     /// What differs from round to round.
@@ -60,7 +62,7 @@ pub struct Stub {
 /// What a stub can say, for who looks for the name that was meant.
 pub static KEYS: &[&str] = &[
     "exit", "signal", "stdout", "stderr", "output", "status", "note", "cost", "files", "duration", "hangs",
-    "deaf", "lost", "attempts", "rounds",
+    "deaf", "lost", "missing", "attempts", "rounds",
 ];
 
 /// A duration as the language writes it.
@@ -103,7 +105,13 @@ impl Stub {
         macro_rules! take {
             ($($field:ident),*) => { $(if more.$field.is_some() { self.$field.clone_from(&more.$field); })* };
         }
-        take!(exit, signal, stdout, stderr, output, status, note, cost, duration, lost);
+        take!(exit, signal, stdout, stderr, output, status, note, cost, duration, lost, missing);
+        // It ends in one way.
+        if more.exit.is_some() {
+            self.signal = None;
+        } else if more.signal.is_some() {
+            self.exit = None;
+        }
         self.files.extend(more.files.clone());
         self.hangs |= more.hangs;
         self.deaf |= more.deaf;
@@ -151,14 +159,23 @@ pub(crate) fn json(value: &toml::Value) -> serde_json::Value {
 impl Stubs {
     /// Whether something is written down for this task or instance.
     fn has(&self, name: &str) -> bool {
-        let task = name.split_once('[').map_or(name, |(task, _)| task);
-        self.0.contains_key(name) || self.0.contains_key(task)
+        self.find(name).is_some()
+    }
+
+    /// The stub of a task, an instance, or a verifier: `each[a]/sound` has that of `each/sound` where it has none
+    /// of its own, and never that of `each`.
+    fn find(&self, name: &str) -> Option<&Stub> {
+        let whole = || {
+            let (task, rest) = name.split_once('[')?;
+            let (_, verifier) = rest.rsplit_once(']')?;
+            self.0.get(&format!("{task}{verifier}"))
+        };
+        self.0.get(name).or_else(whole)
     }
 
     /// What this attempt does; none for a task without a stub.
     fn of(&self, start: &Start) -> Option<Stub> {
-        let task = start.task.split_once('[').map_or(start.task.as_str(), |(task, _)| task);
-        let stub = self.0.get(start.task.as_str()).or_else(|| self.0.get(task))?;
+        let stub = self.find(&start.task)?;
         let nth = |of: &[Stub], number: u32| {
             let index = (number.max(1) as usize - 1).min(of.len().checked_sub(1)?);
             Some(of[index].clone())
@@ -235,6 +252,9 @@ impl Runner for StubRunner {
         };
         let outside = || stub.files.keys().find(|path| leaves(&self.workspace, path));
         let outside = outside().map(|path| format!("its stub writes `{path}`, which leaves the workspace"));
+        if let Some(why) = stub.missing.clone() {
+            return Err(NotStarted { missing: true, why });
+        }
         if let Some(why) = stub.lost.clone().or(outside) {
             return Err(NotStarted { missing: false, why });
         }
@@ -415,6 +435,12 @@ mod tests {
         let third = of("a", 3).unwrap();
         assert_eq!(third.exit, Some(1));
         assert_eq!(third.result().unwrap(), r#"{"status":"skipped","cost_usd":0.5}"#);
+        let ends: Stubs = toml::from_str("a = { signal = 9 }\n'a/v' = { exit = 2 }").unwrap();
+        assert_eq!(ends.find("a[x/y]").unwrap().signal, Some(9));
+        assert_eq!(ends.find("a[x]/v").unwrap().exit, Some(2));
+        assert!(ends.find("a[x]/w").is_none());
+        let other = ends.0["a"].clone().with(&ends.0["a/v"]);
+        assert_eq!((other.exit, other.signal), (Some(2), None));
         assert_eq!(of("a[one]", 1).unwrap().result().unwrap(), r#"{"n":1}"#);
         assert!(of("b", 1).is_none());
         assert!(toml::from_str::<Stubs>("a = { exti = 1 }").is_err());

@@ -47,6 +47,12 @@ pub struct About {
     pub secrets: BTreeMap<Text, Option<Text>>,
     /// The ceilings that the operator gave.
     pub ceilings: Ceilings,
+    /// How many attempts could be in flight.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub jobs: Option<u64>,
+    /// Whether a required failure ends what is in flight.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub kill_on_failure: bool,
     /// The program's version.
     pub version: Text,
     /// Random material: what has to be random in a run is derived from it, so that a replay draws nothing.

@@ -575,3 +575,227 @@ fn what_hangs_for_ever_is_an_error_of_its_case() {
     );
     assert_eq!(came.code, 0, "{came:#?}");
 }
+
+/// Runs the plan, then writes a case from the run, named `one`; what the case says, and whether it held.
+fn recorded(pack: &Pack, arguments: &[&str]) -> (String, Came) {
+    let ran = pack.run(arguments);
+    assert!(pack.file(".plan").exists(), "{ran:#?}");
+    let _ = fs::remove_file(pack.file("tests/one.toml"));
+    let came = pack.plan(&["test", "--record", "latest", "--to", "tests/one.toml"]);
+    (pack.read("tests/one.toml"), came)
+}
+
+#[test]
+fn what_a_recorded_run_did_not_run_does_not_run_in_its_case_either() {
+    let out = tempfile::tempdir().unwrap();
+    let touch = |name: &str| format!("touch {}", out.path().join(name).display());
+    let pack = Pack::in_memory(&format!(
+        r#"
+        command a {{ run = "exit 3" }}
+        command deploy {{ run = "{}", verify sound {{ run = "{}" }} }}
+        param items: [string] = ["x"]
+        command each {{ over = items, required = false, run = "true", verify good {{ run = "true" }} }}
+        "#,
+        touch("deploy"),
+        touch("sound")
+    ));
+    let (case, came) = recorded(&pack, &["--jobs", "1"]);
+    assert_eq!(came.code, 0, "{came:#?}\n{case}");
+    for part in [
+        "jobs = 1\n",
+        "did_not_run = [\"deploy\"",
+        "[stub.deploy]\nlost = ",
+        "[stub.\"deploy/sound\"]\nlost = ",
+    ] {
+        assert!(case.contains(part), "{part}\n---\n{case}");
+    }
+    // Whatever becomes of the plan, it does not really run.
+    let plan = pack.read("p.plan");
+    pack.write("p.plan", &plan.replace("exit 3", "exit 4"));
+    pack.write("tests/one.toml", &case.replace("exit = 3", "exit = 0"));
+    let came = pack.plan(&["test", "."]);
+    assert_eq!(came.code, 3, "{came:#?}");
+    assert!(came.out.contains("it did not run when this case was recorded"), "{}", came.out);
+    assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0, "nothing was deployed");
+    // Nor is a case written from a run of another plan.
+    let came = pack.plan(&["test", "--record", "latest", "--to", "tests/two.toml"]);
+    assert_eq!(came.code, 1, "{came:#?}");
+    assert!(came.err.contains("is not the plan any more"), "{}", came.err);
+    assert!(!pack.file("tests/two.toml").exists());
+}
+
+#[test]
+fn a_recorded_run_that_was_killed_on_a_failure_holds() {
+    let pack =
+        Pack::in_memory("command a { run = \"sleep 0.3; exit 3\" }\ncommand b { run = \"sleep 60\" }\n");
+    let (case, came) = recorded(&pack, &["--kill-on-failure", "--jobs", "2"]);
+    assert_eq!(came.code, 0, "{came:#?}\n{case}");
+    assert!(case.contains("kill_on_failure = true\n") && case.contains("hangs = true"), "{case}");
+}
+
+#[test]
+fn of_a_run_that_was_gone_on_with_the_last_word_is_recorded() {
+    let pack = Pack::in_memory(
+        r#"
+        command a { run = "echo '{\"items\": [\"x\", \"y\"], \"cost_usd\": 0.25}'", emits = { items: [string] } }
+        command b { depends_on = [a], over = a.items, run = "test -e ok || exit 3", verify good { run = "true" } }
+        command c { depends_on = [b], run = "true" }
+        "#,
+    );
+    assert_ne!(pack.run(&["--jobs", "1"]).code, 0);
+    pack.write("ok", "");
+    let came = pack.plan(&["run", "--resume", "latest", "--from", "a"]);
+    assert_eq!(came.code, 0, "{came:#?}");
+    let _ = fs::remove_file(pack.file("ok"));
+    let came = pack.plan(&["test", "--record", "latest", "--to", "tests/one.toml"]);
+    let case = pack.read("tests/one.toml");
+    assert_eq!(came.code, 0, "{came:#?}\n{case}");
+    assert!(!case.contains("exit = 3") && case.contains("spent_usd = \"0.25\""), "{case}");
+}
+
+#[test]
+fn calls_that_fail_decisions_and_digits_are_recorded() {
+    let pack = Pack::in_memory(
+        r#"
+        call release { plan = "child.plan", required = false }
+        route where {
+            required       = false
+            run            = "echo '{\"go\": {\"label\": \"left\", \"confidence\": 0.9}, \"fast\": {\"label\": \"yes\", \"confidence\": 0.1}}'"
+            min_confidence = 0.5
+            question go   { labels = ["left", "right"], drop = ["uncertain"] }
+            question fast { labels = ["yes", "no"], drop = ["uncertain"] }
+        }
+        command left { depends_on = [where], when = where.go == "left", required = false, run = "true" }
+        command right { depends_on = [where], when = otherwise(where.go), required = false, run = "true" }
+        command digits { required = false, run = "echo '{\"n\": 0.30}'" }
+        command checked { required = false, run = "true", verify v { run = ["no-such-program-9"] }, verify w { run = "exit 4", required = false } }
+        "#,
+    );
+    pack.write("child.plan", "plan \"child\" {}\ncommand broken { run = \"echo no >&2; exit 5\" }\n");
+    let (case, came) = recorded(&pack, &["--jobs", "2"]);
+    assert_eq!(came.code, 0, "{came:#?}\n{case}");
+    for part in [
+        "[stub.release]\nstatus = \"fail\"\nnote = \"`broken` of `child` failed: exit 5: no",
+        "go = { label = \"left\", confidence = 1 }",
+        "fast = { label = \"yes\", confidence = 0 }",
+        "output = { go = \"left\", fast = \"uncertain\" }",
+        "stdout = \"{\\\"n\\\":0.30}\\n\"",
+        "missing = ",
+        "verifiers = { v = \"fail\", w = \"fail\" }",
+        "left = { status = \"pass\", attempts = 1, inputs = { where = {} } }",
+    ] {
+        assert!(case.contains(part), "{part}\n---\n{case}");
+    }
+}
+
+#[test]
+fn a_recorded_run_that_took_results_over_holds() {
+    let pack = Pack::in_memory(
+        "command a { run = \"echo '{\\\"n\\\": 1}'\", emits = { n: integer }, verify v { run = \"true\" } }\n\
+         command b { depends_on = [a], run = \"test -e ok\" }\n",
+    );
+    assert_ne!(pack.run(&[]).code, 0);
+    pack.write("ok", "");
+    let (case, came) = recorded(&pack, &["--reuse", "latest"]);
+    assert_eq!(came.code, 0, "{came:#?}\n{case}");
+    assert!(!case.contains("reused") && case.contains("b = { status = \"pass\""), "{case}");
+}
+
+#[test]
+fn a_recorded_case_notices_that_the_plan_means_something_else() {
+    let plan = r#"
+        command list { run = "./list.sh", emits = { items: [{ id: string }] } }
+        command score { depends_on = [list], over = list.items, key = "id", run = "./score.sh", emits = { score: number } }
+        top_k best { depends_on = [score], k = 1, direction = "higher" }
+        gate sure { ask = "Sure?", options = ["yes", "no"], default = "no", timeout = 1s }
+        command last { depends_on = [list, sure], run = "true" }
+        report page { stage = "epilogue", template = "page.md", to = "page.md" }
+    "#;
+    let pack = Pack::in_memory(plan);
+    for (name, text) in [
+        ("list.sh", "echo '{\"items\": [{\"id\": \"a\"}, {\"id\": \"b\"}]}'"),
+        ("score.sh", "test $PLAN_ITEM = a && echo '{\"score\": 1}' || echo '{\"score\": 2}'"),
+    ] {
+        pack.write(name, &format!("#!/bin/sh\n{text}\n"));
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(pack.file(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    pack.write("page.md", "# How it went\nIt took {{ outcome.exit }} in all.\n");
+    let (case, came) = recorded(&pack, &["--jobs", "2"]);
+    assert_eq!(came.code, 0, "{came:#?}\n{case}");
+    assert!(!case.contains("[answers]"), "{case}");
+    for (old, new, path) in [
+        ("direction = \"higher\"", "direction = \"lower\"", "tasks.best.output"),
+        ("default = \"no\"", "default = \"yes\"", "tasks.sure.output.answer"),
+        ("[list, sure]", "[sure]", "tasks.last.inputs.list"),
+    ] {
+        pack.write("p.plan", &plan.replace(old, new));
+        let came = pack.plan(&["test", "."]);
+        assert_eq!(came.code, 3, "{old}: {came:#?}\n{case}");
+        assert!(came.out.contains(path), "{path}\n---\n{}", came.out);
+    }
+    pack.write("p.plan", plan);
+    pack.write("page.md", "# How it ends\nIt took {{ outcome.exit }} in all.\n");
+    let came = pack.plan(&["test", "."]);
+    assert!(came.code == 3 && came.out.contains("tasks.page.contains"), "{came:#?}");
+}
+
+#[test]
+fn a_recorded_case_is_tried_without_what_the_run_left() {
+    let pack =
+        Pack::in_memory("command a { run = \"printf '\\\\377' > a.bin\", emits_files = [\"a.bin\"] }\n");
+    let (case, came) = recorded(&pack, &[]);
+    assert!(pack.file("a.bin").exists(), "{came:#?}");
+    assert_eq!(came.code, 3, "{came:#?}\n{case}");
+    assert!(came.err.contains("`a.bin` of `a` is no text"), "{}", came.err);
+}
+
+#[test]
+fn what_can_do_nothing_is_an_error() {
+    let pack = pack();
+    for (text, message) in [
+        ("order = [\"build\", \"build\"]", "`build` is there twice"),
+        ("steps = 1\n[stub]\nbuild = { exit = 256 }", "an exit code is from 0 to 255"),
+        ("steps = 1\n[stub]\nbuild = { exit = -1 }", "an exit code is from 0 to 255"),
+        ("steps = 1\n[stub]\nbuild = { signal = 65 }", "a signal is from 1 to 64"),
+        (
+            "steps = 1\n[stub]\nbuild = { exit = 0, signal = 9 }",
+            "a stub ends in one way: `exit` and `signal` are two",
+        ),
+        (
+            "steps = 1\n[stub]\nbuild = { attempts = [{ hangs = true, exit = 1 }] }",
+            "`hangs` and `exit` are two",
+        ),
+    ] {
+        let came = case(&pack, &format!("[expect]\n{text}\n"));
+        assert_eq!(came.code, 1, "{text}\n{came:#?}");
+        assert!(came.err.contains(message), "{message}\n---\n{}", came.err);
+    }
+    let came = case(
+        &pack,
+        "[stub]\nbuild = { output = { items = [\"a\"] } }\n\"check[zz]\" = {}\n[expect]\ndid_not_run = [\"check[yy]\"]\n",
+    );
+    assert_eq!(came.code, 3, "{came:#?}");
+    for part in [
+        "did_not_run\n    expected  an instance `check[yy]`",
+        "stub.check[zz]\n",
+        "`check` has the instances `a`",
+    ] {
+        assert!(came.out.contains(part), "{part}\n---\n{}", came.out);
+    }
+    let came = pack.plan(&["test", ".", "--to", "x.toml"]);
+    assert_eq!((came.code, came.err.as_str()), (1, "plan: `--to` takes `--record RUN` as well\n"));
+}
+
+#[test]
+fn what_is_wrong_with_a_plan_is_told_once() {
+    let pack = Pack::in_memory("command a { run = nothing }");
+    fs::create_dir(pack.file("tests")).unwrap();
+    for name in ["one", "two", "three"] {
+        pack.write(&format!("tests/{name}.toml"), "[expect]\nsteps = 1\n");
+    }
+    let came = pack.plan(&["test", "."]);
+    assert_eq!(came.code, 1, "{came:#?}");
+    assert_eq!(came.err.matches("plan::").count(), 1, "{}", came.err);
+    assert!(came.out.contains("3 could not be run"), "{}", came.out);
+}

@@ -84,11 +84,22 @@ pub(super) struct Bench {
     /// One for all of them: it tells the processes of one attempt from those of another.
     local: Arc<Local>,
     missing_shells: Vec<Shell>,
+    /// Files that are left out of the copies.
+    without: Vec<Text>,
 }
 
 impl Bench {
     pub(super) fn new() -> Self {
-        Self { local: Arc::new(Local::new(std::env::vars_os())), missing_shells: missing_shells() }
+        Self {
+            local: Arc::new(Local::new(std::env::vars_os())),
+            missing_shells: missing_shells(),
+            without: Vec::new(),
+        }
+    }
+
+    /// With copies that lack these files.
+    pub(super) fn without(self, files: &[Text]) -> Self {
+        Self { without: files.to_vec(), ..self }
     }
 
     /// Runs a case and compares.
@@ -165,6 +176,7 @@ impl Bench {
         let pack = directory.join(own.file_name().unwrap_or("pack"));
         let run = RunDir { name: "test".into(), path: directory.join(".plan/run") };
         copy::pack(&own, &pack)?;
+        copy::leave_out(&pack, &self.without)?;
         copy::files(&pack, &case.files)?;
         std::fs::create_dir_all(run.logs())
             .map_err(|error| format!("cannot make `{}`: {error}", run.path))?;
@@ -327,7 +339,12 @@ pub(super) fn plans(pack: &Utf8Path) -> Result<Vec<String>, String> {
 }
 
 /// What a report task has written, and where.
-fn report(run: &RunDir, plan: &ValidPlan, history: &History, task: &str) -> Option<(String, String)> {
+pub(super) fn report(
+    run: &RunDir,
+    plan: &ValidPlan,
+    history: &History,
+    task: &str,
+) -> Option<(String, String)> {
     let Kind::Report(page) = &plan.tasks.iter().find(|known| known.name.value == task)?.kind else {
         return None;
     };

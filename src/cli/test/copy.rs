@@ -9,6 +9,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ignore::WalkBuilder;
 use indexmap::IndexMap;
 
+use crate::source::Text;
+
 /// Never part of a pack: the history of its repository, and runs.
 const NEVER: [&str; 2] = [".git", ".plan"];
 
@@ -38,6 +40,21 @@ pub(super) fn pack(from: &Utf8Path, to: &Utf8Path) -> Result<(), String> {
             Ok(())
         };
         copied.map_err(|error| format!("cannot copy `{path}`: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Removes files from the copy, where they are there.
+///
+/// # Errors
+/// What could not be removed, as one clause.
+pub(super) fn leave_out(root: &Utf8Path, files: &[Text]) -> Result<(), String> {
+    for path in files {
+        let full = root.join(path.as_str());
+        let inside = full.parent().and_then(|above| above.canonicalize_utf8().ok());
+        if inside.is_some_and(|inside| inside.starts_with(root)) && full.symlink_metadata().is_ok() {
+            fs::remove_file(&full).map_err(|error| format!("cannot leave out `{path}`: {error}"))?;
+        }
     }
     Ok(())
 }

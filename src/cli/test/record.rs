@@ -9,7 +9,9 @@ use super::bench::{self, Bench, Found, Went};
 use crate::cases::record::{Recorded, write};
 use crate::cases::report::Outcome;
 use crate::cli::state::{Opened, shown};
-use crate::cli::{Answer, Exit, Failure, plans, print, say, streams};
+use crate::cli::{Answer, Exit, Failure, answer, plans, print, say, streams};
+use crate::event::Body;
+use crate::source::Text;
 use crate::store::capture::Store;
 
 /// Writes the case of a run to `to`, or beside its plan.
@@ -18,6 +20,7 @@ pub(super) fn record(opened: &Opened, to: Option<&Utf8Path>) -> Answer {
         return Err(Failure::new(message));
     }
     let plan = Utf8Path::new(&opened.about.plan_file);
+    let compiled = answer::plan(opened)?;
     let pack = plan.parent().unwrap_or(Utf8Path::new("/"));
     let name = &opened.run.name;
     let store = Store::new(opened.run.clone(), 0, []);
@@ -27,9 +30,12 @@ pub(super) fn record(opened: &Opened, to: Option<&Utf8Path>) -> Answer {
         plan: &opened.plan,
         params: &opened.about.params,
         ceilings: opened.about.ceilings,
+        jobs: opened.about.jobs,
+        kill_on_failure: opened.about.kill_on_failure,
         events: &opened.log.events,
         history: &opened.history,
         content: &|set, path| store.read(set, path),
+        report: &|task| bench::report(&opened.run, &compiled, &opened.history, task),
         mask: &|text| opened.mask.text(text),
         show: &|raw| opened.mask.json(raw),
     });
@@ -43,7 +49,7 @@ pub(super) fn record(opened: &Opened, to: Option<&Utf8Path>) -> Answer {
     if opened.about.workspace.is_some() {
         say("plan: the run had a workspace of its own; the case runs in a copy of the pack\n");
     }
-    held(pack, &file)
+    held(pack, &file, &products(opened))
 }
 
 /// Writes a new file.
@@ -60,8 +66,17 @@ fn create(file: &Utf8Path, text: &str) -> Result<(), Failure> {
     fs::File::create_new(file).and_then(|mut new| new.write_all(text.as_bytes())).map_err(cannot)
 }
 
-/// Runs what was written.
-fn held(pack: &Utf8Path, file: &Utf8Path) -> Answer {
+/// The files that attempts of the run have left: a clean checkout of the pack does not have them.
+fn products(opened: &Opened) -> Vec<Text> {
+    let ended = opened.log.events.iter().filter_map(|event| match &event.body {
+        Body::AttemptEnded(ended) if !ended.done_already => ended.files.as_ref(),
+        _ => None,
+    });
+    ended.flat_map(|set| set.paths.iter().cloned()).collect()
+}
+
+/// Runs what was written, in a copy without `products`.
+fn held(pack: &Utf8Path, file: &Utf8Path, products: &[Text]) -> Answer {
     let near = std::env::current_dir().ok().and_then(|here| Utf8PathBuf::from_path_buf(here).ok());
     let near =
         |path: &Utf8Path| near.as_ref().and_then(|here| path.strip_prefix(here).ok()).map(Utf8Path::to_owned);
@@ -70,8 +85,11 @@ fn held(pack: &Utf8Path, file: &Utf8Path) -> Answer {
         Some(below) => below,
         None => pack.to_owned(),
     };
-    match Bench::new().test(&Found { pack, file: near(file).unwrap_or_else(|| file.to_owned()) }) {
-        Went::Interrupted(signal) => Ok(Exit::Interrupted(if signal == "INT" { 2 } else { 15 })),
+    match Bench::new()
+        .without(products)
+        .test(&Found { pack, file: near(file).unwrap_or_else(|| file.to_owned()) })
+    {
+        Went::Interrupted(signal) => Ok(Exit::Interrupted(super::number(&signal))),
         Went::Tested(tested, findings) => {
             for (sources, found) in findings {
                 plans::tell(&sources, &found);

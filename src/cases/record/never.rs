@@ -1,0 +1,73 @@
+//! What a recorded run did not run: a stub for each of it, so that a test of it runs nothing for real.
+//!
+//! Unaware of what did run.
+
+use serde_json::{Map, Value, json};
+
+use super::toml::quoted;
+use super::{Did, Record};
+use crate::ir::Usd;
+use crate::ir::dump::{Document, Spec, TaskDocument, VerifyDocument};
+
+/// What is said of what a test runs and the run did not.
+const NEVER: &str = "it did not run when this case was recorded";
+
+/// Gives everything that has no stub one that fails and says so. A fan-out has one besides those of its
+/// instances: there may be another element some day.
+pub(super) fn fill(record: &mut Record<'_>) {
+    let plan = record.of.plan;
+    for task in &plan.tasks {
+        let reused = record.reused.iter().any(|name| crate::history::split_name(name).0 == task.name);
+        for check in &task.verify {
+            // What was taken over had been accepted.
+            add(record, check.run.is_some(), format!("{}/{}", task.name, check.name), reused);
+        }
+        add(record, asks(task), format!("{}/done_when", task.name), false);
+        add(record, starts(task), task.name.to_string(), false);
+    }
+    for VerifyDocument { name, run, .. } in &plan.gates {
+        add(record, run.is_some(), name.to_string(), false);
+    }
+}
+
+fn add(record: &mut Record<'_>, runs: bool, name: String, accepts: bool) {
+    if runs && !record.stubs.contains_key(&name) {
+        let lines = if accepts { Vec::new() } else { vec![("lost", quoted(NEVER))] };
+        record.stubs.insert(name, vec![vec![Did { lines, cost: Usd::ZERO }]]);
+    }
+}
+
+/// Whether a command says if the task is done already.
+pub(super) fn asks(task: &TaskDocument) -> bool {
+    task.done_when.as_ref().is_some_and(|when| when != "files")
+}
+
+/// Whether something is started for the task, or could be.
+pub(super) fn starts(task: &TaskDocument) -> bool {
+    match &task.spec {
+        Spec::Run(_) | Spec::Evaluate { .. } | Spec::Agent(_) | Spec::Call { .. } | Spec::Machine(_) => true,
+        Spec::Route { run, .. } => run.is_some(),
+        Spec::None | Spec::Gate { .. } | Spec::TopK { .. } | Spec::Report { .. } => false,
+    }
+}
+
+/// What a decision command printed, to be answered so: the log has the labels alone.
+pub(super) fn decided(plan: &Document, route: &str, answers: &str) -> String {
+    let task = plan.tasks.iter().find(|task| task.name == route);
+    let Some(Spec::Route { questions, .. }) = task.map(|task| &task.spec) else { return answers.to_owned() };
+    let Ok(answers) = serde_json::from_str::<Map<String, Value>>(answers) else { return answers.to_owned() };
+    let decided = answers.into_iter().map(|(name, answer)| {
+        let question = questions.iter().find(|question| question.name == name.as_str());
+        let decided = match (question, &answer) {
+            (Some(question), Value::String(label)) => match question.labels.first() {
+                Some(first) if !question.labels.iter().any(|known| known == label.as_str()) => {
+                    json!({ "label": first.as_str(), "confidence": 0 })
+                }
+                Some(_) | None => json!({ "label": label, "confidence": 1 }),
+            },
+            (Some(_) | None, _) => answer,
+        };
+        (name, decided)
+    });
+    Value::Object(decided.collect()).to_string()
+}
