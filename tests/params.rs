@@ -79,16 +79,16 @@ fn refusals_name_the_parameter() {
         (
             "plan::param::invalid",
             3,
-            "the parameter `level` is `\"low\"` or `\"high\"`, not \"hihg\"; did you mean `high`?",
+            "the parameter `level` has to be `\"low\"` or `\"high\"`, and is \"hihg\"; did you mean `high`?",
         ),
-        ("plan::param::invalid", 4, "the parameter `count` is at most 5, not 9"),
-        ("plan::param::invalid", 5, "the parameter `ratio` is a number, not \"much\""),
+        ("plan::param::invalid", 4, "the parameter `count` has to be at most 5, and is 9"),
+        ("plan::param::invalid", 5, "the parameter `ratio` has to be a number, and is \"much\""),
         (
             "plan::param::invalid",
             6,
-            "the parameter `names` is a list, written as in '[\"a\", \"b\"]', not \"a,b\"",
+            "the parameter `names` has to be a list, written as in '[\"a\", \"b\"]', and is \"a,b\"",
         ),
-        ("plan::param::invalid", 7, "the parameter `strict` is `true` or `false`, not \"yes\""),
+        ("plan::param::invalid", 7, "the parameter `strict` has to be `true` or `false`, and is \"yes\""),
     ];
     let wanted: Vec<_> = wanted.map(|(code, line, message)| (code, line, message.to_owned())).to_vec();
     assert_eq!(found, wanted);
@@ -100,7 +100,7 @@ fn constraints_hold_for_elements_and_for_files() {
     let messages: Vec<String> = found(&wrong).into_iter().map(|(_, _, message)| message).collect();
     let wanted = [
         "the parameter `target` has to match `^[a-z]+$`, and \"Web\" does not",
-        "the parameter `count` is an integer, not a number",
+        "the parameter `count` has to be an integer, and is a number",
         "the parameter `names` has to match `^[a-z]$`, and \"bb\" does not",
     ];
     assert_eq!(messages, wanted);

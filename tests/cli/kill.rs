@@ -125,7 +125,7 @@ fn kill_at(plan: &'static str, count: u64) {
             met += all.into_iter().map(|one| u64::from(one.join().unwrap())).sum::<u64>();
         });
     }
-    assert!(met >= count / 2, "only {met} of {count} moments were in a run");
+    assert!(met >= count / 5, "only {met} of {count} moments were in a run");
 }
 
 /// Whether the kill met a run.
