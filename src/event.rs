@@ -562,7 +562,7 @@ pub struct AttemptEnded {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[schemars(with = "Option<String>")]
     pub call: Option<Text>,
-    /// The files that its command names, where it left them as it found them.
+    /// The files that its command names, and those of its verifiers that it left as it found them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub reads: Vec<NamedFile>,
     /// Why we ended it, where we did.
@@ -573,13 +573,21 @@ pub struct AttemptEnded {
 /// A file that a command names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedFile {
-    /// As the command names it: relative to where it ran, or below `$PLAN_PACK`.
+    /// Relative to the workspace, absolute, or below `$PLAN_PACK`.
     #[schemars(with = "String")]
     pub path: Text,
     /// What tells its content apart; none where no such file was there.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[schemars(with = "Option<String>")]
     pub digest: Option<Text>,
+    /// Whether it was another one when the attempt had ended, whoever changed it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub changed: bool,
+}
+
+impl NamedFile {
+    /// How the digest of what cannot be compared begins; why follows.
+    pub const UNCOMPARED: &str = "not compared: ";
 }
 
 /// Why we ended an attempt.

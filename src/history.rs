@@ -3,6 +3,7 @@
 //! The scheduler decides on these rows, and every report, status and resume shows them, so that no two
 //! can disagree (EXECUTION §1). Unaware of what should happen next, and of files and clocks.
 
+mod directory;
 mod outcome;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::event::{
 use crate::ir::{Millis, Usd, dump};
 use crate::source::Text;
 
+pub use directory::directory;
 pub use outcome::Stakes;
 
 /// The state of a run, as its log tells it. Whether somebody still runs it, only its lock tells.

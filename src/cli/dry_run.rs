@@ -6,7 +6,7 @@ use serde_json::json;
 use super::state::shown;
 use crate::event::Ceilings;
 use crate::exec::admission::{self, Operator, Runnable};
-use crate::exec::reuse::{Past, can_hold};
+use crate::exec::reuse::{Past, can_hold, never};
 use crate::ir::{Stage, Task, TaskId};
 use crate::report::text;
 use crate::source::Text;
@@ -63,7 +63,7 @@ impl<'a> DryRun<'a> {
                 "fans_out": task.over.is_some(),
                 "conditional": task.when.is_some(),
                 "skipped": self.why_not(id),
-                "changed": self.past.filter(|_| can_hold(task)).and_then(|past| past.changed(&task.name.value)).map(Text::as_str),
+                "changed": self.past.filter(|_| can_hold(task)).and_then(|past| afresh(past, task)),
             })
         };
         let tasks: Vec<_> = self.tasks().map(task).collect();
@@ -92,7 +92,7 @@ impl<'a> DryRun<'a> {
             words.extend(task.over.is_some().then(|| "fans out".to_owned()));
             words.extend(task.when.is_some().then(|| "if its condition holds".to_owned()));
             if let Some(past) = self.past.filter(|_| can_hold(task)) {
-                words.push(match past.changed(&task.name.value) {
+                words.push(match afresh(past, task) {
                     Some(why) => format!("afresh: {why}"),
                     None => "reused if what it sees is the same".to_owned(),
                 });
@@ -117,4 +117,10 @@ impl<'a> DryRun<'a> {
         out.push_str(&format!("in {}; nothing was started\n", shown(self.workspace)));
         out
     }
+}
+
+/// Why a task runs whatever it sees, as a clause.
+fn afresh(past: &Past, task: &Task) -> Option<Text> {
+    // The elements are not known yet: any stands for all.
+    past.changed(&task.name.value).cloned().or_else(|| never(task, task.over.as_ref().map(|_| "element")))
 }

@@ -263,6 +263,7 @@ impl Files for RunFiles {
         let look = |(path, place): &(Text, Utf8PathBuf)| NamedFile {
             path: path.clone(),
             digest: self.known.digest(place),
+            changed: false,
         };
         files.iter().map(look).collect()
     }

@@ -498,7 +498,8 @@ impl Driver {
         let Compare { task, element, name } = compare;
         let run = self.scheduler.reuses().cloned().unwrap_or_default();
         let found = self.scheduler.reusable(task, element.as_deref());
-        let held = found.and_then(|ended| attempt::reuse::holds(&self.context, &ended));
+        let held =
+            found.and_then(|ended| attempt::reuse::holds(&self.context, task, element.as_deref(), &ended));
         self.record(ReuseDecided { task: name, run, taken: held.is_ok(), why: held.err() })?;
         Ok(())
     }

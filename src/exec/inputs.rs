@@ -17,7 +17,7 @@ use super::staging::{self, Upstream};
 use super::units::Unit;
 use super::verdict;
 use crate::event::{Grade, Raw, Status};
-use crate::history::{Repair, Round, Row};
+use crate::history::{Repair, Round, Row, directory};
 use crate::ir::{Join, Kind, Plan, Stage, Task, TaskId};
 use crate::source::Text;
 
@@ -54,7 +54,7 @@ pub(super) fn of_attempt(s: &Scheduler, task: TaskId, element: Option<&str>) -> 
         let output = last.output.as_deref().map(serde_json::value::RawValue::get);
         let files = last.files.is_some();
         object.member(name, &envelope_of(status, last.note.as_deref(), output, files));
-        let directory = staging::directory(name, element);
+        let directory = directory(name, element);
         // A reviewer that is verified is asked about what it wrote now, not about its last review.
         staged.retain(|set: &Staged| set.directory != directory);
         staged.extend(last.files.clone().map(|set| Staged { directory, set }));

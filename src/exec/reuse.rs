@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use camino::{Utf8Path, Utf8PathBuf};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
+use super::named::named;
 use super::ports::Staged;
 use super::readiness::came_out;
 use super::scheduler::Scheduler;
@@ -16,12 +16,9 @@ use super::staging;
 use super::units::Unit;
 use crate::event::{AttemptEnded, FileSet, Grade, Status};
 use crate::history::{History, Row};
-use crate::ir::kind::{Arg, Kind, Run};
-use crate::ir::{Check, Join, Over, Stage, Task, TaskId, dump};
+use crate::ir::kind::Kind;
+use crate::ir::{Join, Over, Plan, Stage, Task, TaskId, dump};
 use crate::source::Text;
-
-/// What stands for the pack's directory in the path of a file that a command names.
-const PACK: &str = "$PLAN_PACK";
 
 /// The run whose results may be taken over, held against the plan that runs now.
 #[derive(Debug)]
@@ -202,6 +199,54 @@ fn has_result(kind: &Kind) -> bool {
     }
 }
 
+/// Why no result of `task`, or of its instance of `element`, can ever be shown to hold, as a clause.
+#[must_use]
+pub fn never(task: &Task, element: Option<&str>) -> Option<Text> {
+    let verifies =
+        |plan: &Plan| !plan.gates.is_empty() || plan.tasks.iter().any(|task| !task.verify.is_empty());
+    let asks = |plan: &Plan| {
+        let asks = |task: &Task| matches!(task.kind, Kind::Gate(_)) || task.done_when.is_some();
+        plan.tasks.iter().any(asks)
+    };
+    if of_child(task, &verifies) {
+        return Some("verifiers of the plan that it calls have to look again".into());
+    }
+    if of_child(task, &asks) {
+        return Some("the plan that it calls asks anew: it has a gate or a `done_when`".into());
+    }
+    let unknown = named(task, element).unknown?;
+    let command = match &task.kind {
+        Kind::Call(_) => "a command of the plan that it calls",
+        Kind::Machine(_) => "a command of its nodes",
+        Kind::Command(_)
+        | Kind::Evaluate(_)
+        | Kind::Route(_)
+        | Kind::Agent(_)
+        | Kind::Gate(_)
+        | Kind::TopK(_)
+        | Kind::Report(_) => "its command",
+    };
+    Some(compact_str::format_compact!("{command} has {unknown}, which may name any file"))
+}
+
+/// Whether this is so of a plan that `task` calls, or of one that is called there.
+fn of_child(task: &Task, holds: &dyn Fn(&Plan) -> bool) -> bool {
+    match &task.kind {
+        Kind::Call(call) => call
+            .child
+            .as_ref()
+            .is_none_or(|child| holds(child) || child.tasks.iter().any(|task| of_child(task, holds))),
+        Kind::Machine(machine) => machine.nodes.iter().any(|node| of_child(&node.task, holds)),
+        Kind::Command(_)
+        | Kind::Evaluate(_)
+        | Kind::Route(_)
+        | Kind::Agent(_)
+        | Kind::Gate(_)
+        | Kind::TopK(_)
+        | Kind::Report(_) => false,
+    }
+}
+
 /// What the other run has for `task`, or its instance of `element`, as far as its log tells.
 ///
 /// # Errors
@@ -217,13 +262,16 @@ pub(super) fn result(s: &Scheduler, task: TaskId, element: Option<&str>) -> Resu
     if of.done_when.is_some() {
         return no("its `done_when` is asked instead");
     }
+    if let Some(never) = never(of, element) {
+        return Err(never);
+    }
     if let Some(changed) = past.changed.get(name).and_then(Option::as_ref) {
         return Err(changed.clone());
     }
     if let Some(param) = past.param.as_ref().filter(|_| sees_params(of)) {
         return Err(compact_str::format_compact!("the parameter `{param}` has changed"));
     }
-    if !past.same_frozen && !of.verify.is_empty() {
+    if !past.same_frozen && (!of.verify.is_empty() || of_child(of, &|plan| !plan.header.frozen.is_empty())) {
         return no("the frozen files have changed");
     }
     if let Kind::Agent(agent) = &of.kind {
@@ -311,120 +359,4 @@ fn manifest(set: &FileSet) -> &Text {
 
 fn instances(row: &Row) -> impl Iterator<Item = (&Text, &Row)> {
     row.instances.iter().flatten()
-}
-
-/// The files that a task's commands and those of its checks may name: paths relative to the workspace, or
-/// below [`PACK`]. Most of these words are no files at all.
-pub(super) fn words(task: &Task) -> Vec<Text> {
-    let mut found = Vec::new();
-    collect(task, &mut found);
-    let declared = |word: &Text| task.emits_files.iter().any(|file| file.path.value == *word);
-    let mut seen = FxHashSet::default();
-    found.retain(|word| !declared(word) && seen.insert(word.clone()));
-    found
-}
-
-fn collect(task: &Task, found: &mut Vec<Text>) {
-    let cwd = task.cwd.as_ref().map_or(Utf8Path::new(""), |cwd| Utf8Path::new(cwd.value.as_str()));
-    let mut run = |run: &Run, cwd: &Utf8Path| match run {
-        Run::Shell(text) => found.extend(in_shell(text).filter_map(|word| below(cwd, &word))),
-        Run::List(arguments) => {
-            for (at, argument) in arguments.iter().enumerate() {
-                match argument {
-                    Arg::Pack(path) => found.push(compact_str::format_compact!("{PACK}/{path}")),
-                    // A program without a slash is looked for elsewhere.
-                    Arg::Text(text) if at > 0 || text.contains('/') => found.extend(below(cwd, text)),
-                    Arg::Text(_) => {}
-                }
-            }
-        }
-    };
-    match &task.kind {
-        Kind::Command(of) => run(&of.value, cwd),
-        Kind::Evaluate(evaluate) => run(&evaluate.run.value, cwd),
-        Kind::Route(route) => route.run.iter().for_each(|of| run(&of.value, cwd)),
-        Kind::Call(_)
-        | Kind::Machine(_)
-        | Kind::Agent(_)
-        | Kind::Gate(_)
-        | Kind::TopK(_)
-        | Kind::Report(_) => {}
-    }
-    for check in &task.verify {
-        if let Check::Run(of) = &check.check {
-            run(&of.value, Utf8Path::new(""));
-        }
-    }
-    for (_, value) in &task.env {
-        found.extend(below(cwd, value));
-    }
-    match &task.kind {
-        Kind::Call(call) => {
-            call.child.iter().flat_map(|child| &child.tasks).for_each(|task| collect(task, found));
-        }
-        Kind::Machine(machine) => machine.nodes.iter().for_each(|node| collect(&node.task, found)),
-        Kind::Command(_)
-        | Kind::Evaluate(_)
-        | Kind::Route(_)
-        | Kind::Agent(_)
-        | Kind::Gate(_)
-        | Kind::TopK(_)
-        | Kind::Report(_) => {}
-    }
-}
-
-/// The words of a shell text that can be paths. Quotes go, and so does all that is no part of a plain path.
-fn in_shell(text: &str) -> impl Iterator<Item = Text> {
-    let part = |c: char| c.is_alphanumeric() || "_.-/+@%$*?".contains(c);
-    let plain = text.replace(['"', '\''], "").replace("${PLAN_PACK}", PACK);
-    let words = plain.split(|c| !part(c)).filter(|word| !word.is_empty()).map(Text::from);
-    words.collect::<Vec<_>>().into_iter()
-}
-
-/// `word` as a path below the workspace or the pack. None where it is no such path.
-fn below(cwd: &Utf8Path, word: &str) -> Option<Text> {
-    const LONGEST: usize = 512;
-    if let Some(inside) = word.strip_prefix(PACK) {
-        return inside.starts_with('/').then(|| word.into());
-    }
-    if word.is_empty()
-        || word.len() > LONGEST
-        || word.contains(['$', '\0', '\n'])
-        || word.starts_with(['/', '-'])
-    {
-        return None;
-    }
-    let path: Utf8PathBuf =
-        cwd.join(word).components().filter(|part| part.as_str() != ".").map(|part| part.as_str()).collect();
-    (!path.as_str().is_empty()).then(|| path.as_str().into())
-}
-
-/// Where a named file is.
-pub(super) fn place(word: &str, root: &Utf8Path, pack: &Utf8Path) -> Utf8PathBuf {
-    match word.strip_prefix(PACK) {
-        Some(inside) => pack.join(inside.trim_start_matches('/')),
-        None => root.join(word),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(text: &str) -> Vec<String> {
-        in_shell(text)
-            .filter_map(|word| below(Utf8Path::new("sub"), &word))
-            .map(|word| word.to_string())
-            .collect()
-    }
-
-    #[test]
-    fn a_command_names_files() {
-        assert_eq!(found("./scan.sh --to=out.json < in.txt"), ["sub/scan.sh", "sub/out.json", "sub/in.txt"]);
-        assert_eq!(
-            found("python3 \"$PLAN_PACK/a.py\" ${PLAN_PACK}/b"),
-            ["sub/python3", "$PLAN_PACK/a.py", "$PLAN_PACK/b"]
-        );
-        assert_eq!(found("cat $HOME/x /etc/hosts -n"), ["sub/cat"]);
-    }
 }

@@ -13,13 +13,9 @@ use super::rounds;
 use super::scheduler::Scheduler;
 use super::units::Unit;
 use crate::event::Status;
-use crate::history::Row;
+use crate::history::{Row, directory};
 use crate::ir::{Join, TaskId};
-use crate::source::Text;
 use crate::validate::ValidPlan;
-
-/// The longest name of a staged directory, in bytes.
-const LONGEST_NAME: usize = 200;
 
 /// The file sets that are staged for `unit`, in the order of their tasks; `outcome` are those that an
 /// epilogue task gets besides.
@@ -115,27 +111,6 @@ pub(super) fn all_sets(row: &Row, task: &str, into: &mut Vec<Staged>) {
     }
 }
 
-/// The name of the directory of a task's or an instance's set.
-pub(super) fn directory(task: &str, element: Option<&str>) -> Text {
-    let Some(element) = element else { return task.into() };
-    let mut name = format!("{task}[");
-    for byte in element.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-' => name.push(char::from(byte)),
-            _ => name.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    name.push(']');
-    if name.len() > LONGEST_NAME {
-        let digest = blake3::hash(name.as_bytes()).to_hex();
-        let digest = &digest[..32];
-        name.truncate(LONGEST_NAME - digest.len() - 1);
-        name.push('-');
-        name.push_str(digest);
-    }
-    name.into()
-}
-
 /// For each task the nearest tasks upstream that promise files: the steps of a walk that passes over all
 /// others. Lists are shared where they are equal.
 #[derive(Debug, Default)]
@@ -215,20 +190,5 @@ impl Upstream {
             Arc::new(own)
         };
         self.instances.get(id.index()).map_or_else(find, |cell| Arc::clone(cell.get_or_init(find)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn elements_become_directory_names() {
-        assert_eq!(directory("m", None), "m");
-        assert_eq!(directory("m", Some("b c")), "m[b%20c]");
-        assert_eq!(directory("m", Some("../ä")), "m[..%2F%C3%A4]");
-        let long = directory("m", Some(&"x".repeat(300)));
-        assert_eq!(long.len(), LONGEST_NAME);
-        assert_ne!(long, directory("m", Some(&"x".repeat(301))));
     }
 }

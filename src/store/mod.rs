@@ -27,6 +27,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use self::calls::CALLS;
 use crate::source::Text;
 
 /// The name under which `.plan/latest` can be asked for.
@@ -228,22 +229,16 @@ impl StateDir {
         }
     }
 
-    /// The run that `wanted` means, or the run `RUN/calls/N` of a plan that was called in it. For who only
-    /// looks: a called plan is worked on by its caller's run.
+    /// The run that `wanted` means, or the run `RUN/calls/N` of a plan that was called in it; `N` is the name
+    /// of its directory, or that of the task or instance as people see it. For who only looks: a called plan
+    /// is worked on by its caller's run.
     ///
     /// # Errors
     /// If there is no such run, or several.
     pub fn resolve_called(&self, wanted: &str) -> Result<RunDir, Error> {
-        let mut parts = wanted.split("/calls/");
-        let mut run = self.resolve(parts.next().unwrap_or_default())?;
-        for part in parts {
-            let unknown = || Error::UnknownRun { name: wanted.to_owned() };
-            run = run.called(part);
-            if part.contains('/') || part.starts_with('.') || !run.about().exists() {
-                return Err(unknown());
-            }
-        }
-        Ok(run)
+        let Some((run, calls)) = wanted.split_once(CALLS) else { return self.resolve(wanted) };
+        let unknown = || Error::UnknownRun { name: wanted.to_owned() };
+        self.resolve(run)?.find_called(calls).ok_or_else(unknown)
     }
 
     /// Makes a run: `run.json` and `plan.json` are on disk before anything else is there, and the run

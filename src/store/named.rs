@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::event::NamedFile;
 use crate::glob::Glob;
 use crate::source::Text;
 
@@ -52,11 +53,17 @@ impl Known {
     /// matches, if there are any.
     fn directory(&self, path: &Utf8Path, glob: Option<&Glob>) -> Option<Text> {
         let mut files = Vec::new();
-        if !path.is_dir() || list(path, "", glob, &mut files).is_err() {
+        if !path.is_dir() {
             return None;
         }
+        let uncompared = |why: &str| Some([NamedFile::UNCOMPARED, why].concat().into());
+        match list(path, "", glob, &mut files) {
+            Ok(true) => {}
+            Ok(false) => return uncompared("it has a link to a directory"),
+            Err(error) => return uncompared(&format!("it cannot be read: {error}")),
+        }
         if files.len() > MOST {
-            return Some(compact_str::format_compact!("more than {MOST} files"));
+            return uncompared(&format!("it has more than {MOST} files"));
         }
         if files.is_empty() && glob.is_some() {
             return None;
@@ -66,7 +73,8 @@ impl Known {
         let mut room = LARGE;
         for name in &files {
             let digest = self.file(&path.join(name), room).unwrap_or_default();
-            let size = fs::metadata(path.join(name)).map_or(0, |metadata| metadata.len());
+            let size = fs::metadata(path.join(name))
+                .map_or(0, |found| if found.is_file() { found.len() } else { 0 });
             room = room.saturating_sub(size);
             hasher.update(format!("{}\0{name}\0{digest}\n", name.len()).as_bytes());
         }
@@ -78,7 +86,8 @@ impl Known {
         let metadata = fs::metadata(path).ok().filter(Metadata::is_file)?;
         if metadata.len() > room {
             let (size, seconds, nanos) = (metadata.len(), metadata.mtime(), metadata.mtime_nsec());
-            return Some(compact_str::format_compact!("{size} bytes of {seconds}.{nanos:09}"));
+            let mode = metadata.mode() & 0o111;
+            return Some(compact_str::format_compact!("{size} bytes of {seconds}.{nanos:09}, {mode:o}"));
         }
         let state = state(&metadata);
         if let Some(known) = self.known().get(&state) {
@@ -86,7 +95,10 @@ impl Known {
         }
         let mut hasher = blake3::Hasher::new();
         io::copy(&mut File::open(path).ok()?, &mut hasher).ok()?;
-        let digest: Text = hasher.finalize().to_hex()[..DIGITS].into();
+        let mut digest: Text = hasher.finalize().to_hex()[..DIGITS].into();
+        if metadata.mode() & 0o111 != 0 {
+            digest.push_str(" executable");
+        }
         // A change within the same tick of the file system's clock would not show.
         let age = std::time::SystemTime::now().duration_since(metadata.modified().ok()?);
         if age.is_ok_and(|age| age.as_secs() > 1) {
@@ -101,24 +113,33 @@ impl Known {
     }
 }
 
-/// The names of what is below `path` and no directory, at most one more than are looked at.
-fn list(path: &Utf8Path, inside: &str, glob: Option<&Glob>, files: &mut Vec<String>) -> io::Result<()> {
+/// The names of what is below `path`, at most a few more than are looked at; directories end in a slash. False
+/// where there is more behind a link.
+fn list(path: &Utf8Path, inside: &str, glob: Option<&Glob>, files: &mut Vec<String>) -> io::Result<bool> {
     for entry in path.join(inside).read_dir_utf8()? {
         let entry = entry?;
         let name = entry.file_name();
+        if NEVER.contains(&name) || glob.is_some_and(|glob| !glob.matches(name)) {
+            continue;
+        }
         let inner = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
-        if !entry.file_type()?.is_dir() {
-            if glob.is_none_or(|glob| glob.matches(name)) {
-                files.push(inner);
+        let kind = entry.file_type()?;
+        if kind.is_symlink() && entry.path().is_dir() {
+            return Ok(false);
+        }
+        if kind.is_dir() {
+            files.push(format!("{inner}/"));
+            if !list(path, &inner, None, files)? {
+                return Ok(false);
             }
-        } else if glob.is_none() && !NEVER.contains(&name) {
-            list(path, &inner, glob, files)?;
+        } else {
+            files.push(inner);
         }
         if files.len() > MOST {
             break;
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 #[expect(clippy::cast_possible_wrap, reason = "only told apart, never counted with")]

@@ -152,6 +152,11 @@ impl Staging {
     }
 }
 
+/// How a staged file may be used: read, and run where the captured one could be.
+fn read_only(entry: &Entry) -> Permissions {
+    Permissions::from_mode(if entry.mode & 0o111 == 0 { 0o400 } else { 0o500 })
+}
+
 /// When a directory was changed last, and that it is the same one: whoever puts something into it, or
 /// takes something out, cannot leave these as they were.
 fn touched(path: &Utf8Path) -> Option<(u64, i64, i64)> {
@@ -206,7 +211,7 @@ impl Made {
                 tee.hasher.finalize()
             };
             to.flush()?;
-            to.set_permissions(Permissions::from_mode(0o400))?;
+            to.set_permissions(read_only(entry))?;
             Ok((digest, print(&to.metadata()?)))
         };
         let result = copy();
@@ -260,7 +265,7 @@ impl Made {
                 // Too many links, or none at all on this file system.
                 io::copy(&mut from, &mut to)?;
             }
-            to.set_permissions(Permissions::from_mode(0o400))?;
+            to.set_permissions(read_only(&copy.entry))?;
             return Ok(Some(print(&to.metadata()?)));
         }
         // Linking has changed the change time, and nothing else may have.
@@ -411,6 +416,7 @@ mod tests {
             let store = Store::new(run.clone(), 1000, []);
             fs::create_dir(root.join("out")).unwrap();
             fs::write(root.join("out/a"), "A").unwrap();
+            fs::set_permissions(root.join("out/a"), Permissions::from_mode(0o755)).unwrap();
             fs::write(root.join("b"), "B").unwrap();
             let set = store.capture_all(root, &["out/a".into(), "b".into()]).unwrap();
             let staging = Staging::new(&run);
@@ -446,8 +452,8 @@ mod tests {
             let below = staged.directory.join(directory);
             assert_eq!(fs::read_to_string(below.join("out/a")).unwrap(), "A");
             assert_eq!(
-                (mode(&below), mode(&below.join("out")), mode(&below.join("b"))),
-                (0o500, 0o500, 0o400)
+                ["", "out", "out/a", "b"].map(|path| mode(&below.join(path))),
+                [0o500, 0o500, 0o500, 0o400]
             );
             let content = case.store.path_of(&case.set, "b").unwrap();
             let inode = |path: &Utf8Path| fs::metadata(path).unwrap().ino();

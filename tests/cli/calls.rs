@@ -209,3 +209,52 @@ fn what_a_called_plan_did_is_taken_over_while_all_of_it_is_the_same() {
     let came = pack.plan(&["logs", "latest", "before"]);
     assert!(came.err.contains("was taken over from"), "{came:?}");
 }
+
+#[test]
+fn a_called_plan_that_may_be_rejected_now_is_called_again() {
+    let look = "verifiers of the plan that it calls have to look again";
+    let ask = "the plan that it calls asks anew: it has a gate or a `done_when`";
+    for (child, why) in [
+        ("command w { run = \"true\", verify v { file = \"rules.txt\", contains = \"ok\" } }\n", look),
+        ("command w { run = \"true\" }\nverify gate { file = \"rules.txt\", contains = \"ok\" }\n", look),
+        ("command w { run = \"true\", done_when = \"test -e none\" }\n", ask),
+        (
+            "plan \"child\" { frozen = [\"rules.txt\"] }\ncommand w { run = \"true\" }\n",
+            "the frozen files have changed",
+        ),
+        ("call deeper { plan = \"deeper.plan\" }\n", look),
+    ] {
+        let pack = Pack::new("call c { plan = \"child.plan\" }\n");
+        pack.write("child.plan", child);
+        pack.write("deeper.plan", "command w { run = \"true\", verify v { run = \"grep ok rules.txt\" } }\n");
+        pack.write("rules.txt", "ok");
+        ok(pack.run(&[]));
+        pack.write("rules.txt", "no");
+        let came = pack.run(&["--reuse", "latest"]);
+        let rejected = why == look;
+        assert_eq!(came.code, if rejected { 3 } else { 0 }, "{child}: {came:?}");
+        let events = pack.events();
+        let decided = events.iter().find(|event| event["kind"] == "reuse_decided").unwrap();
+        assert_eq!((&decided["taken"], &decided["why"]), (&json!(false), &json!(why)), "{child}");
+    }
+}
+
+#[test]
+fn the_run_of_an_instance_goes_by_the_name_that_people_see() {
+    let pack = Pack::new(
+        "command list { run = \"echo '{\\\"all\\\":[\\\"b/c\\\",\\\"x/calls/y\\\"]}'\", emits = { all: [string] } }\n\
+         call m { depends_on = [list], over = list.all, plan = \"child.plan\" }\n",
+    );
+    pack.write("child.plan", "call inner { plan = \"inner.plan\" }\n");
+    pack.write("inner.plan", "command w { run = \"echo hello\" }\n");
+    ok(pack.run(&[]));
+    for run in ["m[b/c]", "m[b%2Fc]", "m[x/calls/y]"] {
+        let status = ok(pack.plan(&["status", &format!("latest/calls/{run}"), "--format", "json"])).out;
+        assert!(status.contains("\"child\""), "{run}: {status}");
+        let inner = ok(pack.plan(&["logs", &format!("latest/calls/{run}/calls/inner"), "w"])).out;
+        assert!(inner.contains("hello"), "{run}: {inner}");
+    }
+    for run in ["m[b]", "m[b/c", "m[../b/c]", "m[b/c]/calls/w", "../calls/m[b/c]"] {
+        assert_eq!(pack.plan(&["status", &format!("latest/calls/{run}")]).code, 1, "{run}");
+    }
+}

@@ -122,23 +122,26 @@ fn failed_work_and_its_instances_run_again() {
     let pack = Pack::new(
         r#"
 command list  { run = "echo '{\"all\":[\"a\",\"b\",\"c\"]}'", emits = { all: [string] } }
-command each  { depends_on = [list], over = list.all, required = false, run = "test $PLAN_ITEM != b || test -e fixed" }
+command each  { depends_on = [list], over = list.all, required = false, run = "test -e ok/$PLAN_ITEM" }
 command after { depends_on = [each], join = "settled", run = "true" }
 "#,
     );
+    std::fs::create_dir(pack.file("ok")).unwrap();
+    pack.write("ok/a", "");
+    pack.write("ok/c", "");
     ok(pack.run(&[]));
     assert_eq!(pack.status()["tasks"]["each"]["status"], "fail");
-    pack.write("fixed", "");
+    pack.write("ok/b", "");
     ok(pack.run(&["--reuse", "latest"]));
     assert_eq!(ran(&pack), ["after", "each[b]"]);
     assert_eq!(why(&pack, "each[b]"), "it failed there");
     ok(pack.run(&["--reuse", "latest"]));
     assert_eq!(ran(&pack), Vec::<String>::new());
     // A file that a command names and that was there is what it read.
-    pack.write("fixed", "otherwise");
+    pack.write("ok/b", "otherwise");
     ok(pack.run(&["--reuse", "latest"]));
     assert_eq!(ran(&pack), ["each[b]"]);
-    assert_eq!(why(&pack, "each[b]"), "`fixed` has changed");
+    assert_eq!(why(&pack, "each[b]"), "`ok/b` has changed");
 }
 
 #[test]
@@ -232,4 +235,84 @@ command c { depends_on = [b], run = "echo x >> c.n" }
     ok(pack.plan(&["run", "--resume", "--from", "b"]));
     let counts = ["a.n", "b.n", "c.n"].map(|name| pack.read(name).lines().count());
     assert_eq!(counts, [1, 4, 2]);
+}
+
+#[test]
+fn what_its_command_names_in_any_way_is_looked_at() {
+    let pack = Pack::new("");
+    pack.write("in.txt", "");
+    pack.write("my file.dat", "");
+    let absolute = format!("cat {}", pack.file("in.txt").display());
+    let cases = [
+        ("[\"sh\", \"-c\", \"cat in.txt\"]", "in.txt"),
+        ("\"cat 'my file.dat'\"", "my file.dat"),
+        ("\"cat my\\\\ file.dat\"", "my file.dat"),
+        (&format!("\"{absolute}\""), "in.txt"),
+        ("\"cat $PWD/in.txt\"", "in.txt"),
+        ("\"cat $FROM\"", "in.txt"),
+        ("\"test -e new || true\"", "new"),
+        ("\"cat ./in.txt; ls .\"", "newer"),
+        ("[\"python3\", \"-c\", \"open('in.txt')\"]", "in.txt"),
+    ];
+    for (at, (run, file)) in cases.into_iter().enumerate() {
+        pack.write("p.plan", &format!("command a {{ env = {{ FROM = \"in.txt\" }}, run = {run} }}\n"));
+        ok(pack.run(&[]));
+        ok(pack.run(&["--reuse", "latest"]));
+        assert_eq!(ran(&pack), Vec::<String>::new(), "{run}: {}", why(&pack, "a"));
+        pack.write(file, &at.to_string());
+        ok(pack.run(&["--reuse", "latest"]));
+        assert_eq!(ran(&pack), ["a"], "{run}");
+    }
+}
+
+#[test]
+fn what_may_name_any_file_runs_again() {
+    let pack = Pack::new("");
+    pack.write("in.txt", "");
+    for (run, what) in [
+        ("cat {in,in}.txt", "`{`"),
+        ("cat [hi]n.txt", "`[`"),
+        ("cat $(echo in.txt)", "`$(…)`"),
+        ("f=in.txt; cat $f", "`$f`"),
+        ("echo $HOME", "`$HOME`"),
+        ("sh -c 'cat $1' x in.txt", "`$1`"),
+        ("cd . && cat ../in.txt || true", "a path that depends on `cd`"),
+    ] {
+        pack.write("p.plan", &format!("command a {{ run = \"{run}\" }}\n"));
+        ok(pack.run(&[]));
+        let came = ok(pack.run(&["--reuse", "latest", "--dry-run"]));
+        let wanted = format!("its command has {what}, which may name any file");
+        assert!(came.out.contains(&format!("afresh: {wanted}")), "{run}: {}", came.out);
+        ok(pack.run(&["--reuse", "latest"]));
+        assert_eq!((ran(&pack), why(&pack, "a")), (vec!["a".to_owned()], wanted), "{run}");
+    }
+}
+
+#[test]
+fn what_changed_while_a_task_ran_is_not_what_it_read() {
+    let pack =
+        Pack::new("command a { run = \"cat in.txt; echo >> a.n; until [ -e go ]; do sleep 0.02; done\" }\n");
+    pack.write("in.txt", "1");
+    let mut run =
+        pack.command(&["run", "--plan", "p.plan"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+    pack.wait_for("a.n");
+    pack.write("in.txt", "2");
+    pack.write("go", "");
+    assert!(run.wait().unwrap().success());
+    ok(pack.run(&["--reuse", "latest"]));
+    assert_eq!(ran(&pack), ["a"]);
+    assert_eq!(why(&pack, "a"), "`in.txt` changed while it ran there");
+    ok(pack.run(&["--reuse", "latest"]));
+    assert_eq!(ran(&pack), Vec::<String>::new(), "nothing changed while it ran again");
+}
+
+#[test]
+fn a_script_that_cannot_be_run_any_more_has_changed() {
+    use std::os::unix::fs::PermissionsExt;
+    let pack = Pack::new("command a { run = \"./a.sh\" }\n");
+    script(&pack, "a.sh", "true");
+    ok(pack.run(&[]));
+    std::fs::set_permissions(pack.file("a.sh"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(pack.run(&["--reuse", "latest"]).code, 3);
+    assert_eq!(why(&pack, "a"), "`a.sh` has changed");
 }

@@ -14,8 +14,7 @@ use crate::exec::ports::{
     Boxed, Called, Calling, Clock, Fingerprints, Notice, Ports, Post, Reporter, Request, Source,
 };
 use crate::exec::readiness::came_out as phrase;
-use crate::exec::staging::directory;
-use crate::history::{Cut, History};
+use crate::history::{Cut, History, directory};
 use crate::ir::{Kind, Millis, Task, Usd};
 use crate::source::Text;
 use crate::validate::ValidPlan;
@@ -67,7 +66,7 @@ pub(super) async fn make(
         Err(why) => return refused(report, Grade::Transport, why),
     };
     report.ended.call = Some(compact_str::format_compact!("calls/{name}"));
-    let named = reuse::named(context, task);
+    let named = reuse::before(context, job);
     let relay = Relay::default();
     let started = context.clock.now();
     let ports = Ports {
@@ -101,7 +100,7 @@ pub(super) async fn make(
             }
         }
     };
-    report.ended.reads = reuse::left_alone(context, task, named);
+    report.ended.reads = reuse::reads(context, named);
     report.ended.duration_ms = Millis(context.clock.now().0.saturating_sub(started.0));
     if let Ok(outcome) = &outcome {
         let cut = terms.cut.map_or((Usd::ZERO, 0), |cut| (cut.spent, cut.steps));

@@ -247,7 +247,7 @@ async fn make(context: &Context, job: &Job, mut orders: Orders) -> Report {
         let ended = Ended { how: How::Code(0), duration: Millis(0) };
         let left = Left { ended, collected: answered::collected(said), detail: None, stop: None, before };
         // Who says that it passed says so of the files as they are.
-        report.ended.reads = reuse::left_alone(context, task, reuse::named(context, task));
+        report.ended.reads = reuse::reads(context, reuse::before(context, job));
         let mut report = settle(context, job, report, left).await;
         report.ended.note.get_or_insert_with(|| note::note(&format!("answered `pass` by {}", said.by)));
         return report;
@@ -260,7 +260,7 @@ async fn make(context: &Context, job: &Job, mut orders: Orders) -> Report {
     if let Some(run) = run {
         start.argv = environment::argv(context, task.shell, &run.value);
     }
-    let named = reuse::named(context, task);
+    let named = reuse::before(context, job);
     let mut process = match context.runner.start(&start) {
         Ok(process) => process,
         Err(problem) => return refused(report, Grade::Transport, problem.why),
@@ -274,7 +274,7 @@ async fn make(context: &Context, job: &Job, mut orders: Orders) -> Report {
     let stop = watch::watch(context.limits(), &mut process, timeout, &paths, &mut sizes, &mut orders).await;
     let ended = process.finish().await;
     report.ended.duration_ms = ended.duration;
-    report.ended.reads = reuse::left_alone(context, task, named);
+    report.ended.reads = reuse::reads(context, named);
     sizes.last(&paths, ended.how != How::Code(0));
     for (shrank, stream) in
         [(sizes.stdout_shrank, "standard output"), (sizes.stderr_shrank, "standard error")]

@@ -5,58 +5,82 @@
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
+use rustc_hash::FxHashMap;
 
-use super::Context;
+use super::{Context, Job};
 use crate::event::{AttemptEnded, NamedFile};
-use crate::exec::reuse::{place, words};
-use crate::ir::Task;
+use crate::exec::named::{Named, named, place};
+use crate::ir::TaskId;
 use crate::source::Text;
 
-/// What the files hold that the commands of `task` name.
-pub(super) fn named(context: &Context, task: &Task) -> Vec<NamedFile> {
-    look(context, words(task))
+/// What the files that a task's commands name held before they ran.
+pub(super) struct Before {
+    words: Named,
+    inputs: Vec<NamedFile>,
+    checks: Vec<NamedFile>,
 }
 
-fn look(context: &Context, words: Vec<Text>) -> Vec<NamedFile> {
+/// What the files hold that the commands of `job`'s task name.
+pub(super) fn before(context: &Context, job: &Job) -> Before {
+    let words = named(&context.plan[job.task], job.element.as_deref());
+    let (inputs, checks) = (look(context, &words.inputs), look(context, &words.checks));
+    Before { words, inputs, checks }
+}
+
+fn look(context: &Context, words: &[Text]) -> Vec<NamedFile> {
     let (root, pack) = (context.workspace.root(), &context.pack);
-    let places: Vec<(Text, Utf8PathBuf)> = words
-        .into_iter()
-        .map(|word| {
-            let path = place(&word, root, pack);
-            (word, path)
-        })
-        .collect();
+    let places: Vec<(Text, Utf8PathBuf)> =
+        words.iter().map(|word| (word.clone(), place(word, root, pack))).collect();
     if places.is_empty() { Vec::new() } else { context.files.named(&places) }
 }
 
-/// Those of `before` that are as they were: what an attempt wrote itself it did not read. A word that is no
-/// file says nothing unless it looks like one.
-pub(super) fn left_alone(context: &Context, task: &Task, before: Vec<NamedFile>) -> Vec<NamedFile> {
-    if before.is_empty() {
-        return before;
-    }
-    let after = named(context, task);
-    let path_like = |file: &NamedFile| file.digest.is_some() || file.path.contains(['/', '.']);
-    before.into_iter().filter(|file| path_like(file) && after.contains(file)).collect()
+/// What an attempt read, as far as its task's commands name it. What changed while it ran, whoever changed
+/// it, is not known to be what it read. Words that are no files are left out.
+pub(super) fn reads(context: &Context, before: Before) -> Vec<NamedFile> {
+    let Before { words, inputs, checks } = before;
+    let now = look(context, &words.inputs);
+    let inputs = inputs.into_iter().zip(now).map(|(before, now)| {
+        let changed = before != now;
+        NamedFile { changed, ..before }
+    });
+    // What a verifier names is looked at again by it.
+    let now = look(context, &words.checks);
+    let checks = checks.into_iter().zip(now).filter(|(before, now)| before == now).map(|(before, _)| before);
+    inputs
+        .filter(|file| file.changed || file.digest.is_some())
+        .chain(checks.filter(|file| file.digest.is_some()))
+        .collect()
 }
 
 /// Whether the files are as they were that an attempt of another run was given, and what it left is there.
 ///
 /// # Errors
 /// What is not, as one clause.
-pub(in crate::exec) fn holds(context: &Context, ended: &AttemptEnded) -> Result<(), Text> {
-    let now = look(context, ended.reads.iter().map(|file| file.path.clone()).collect());
-    let large = |file: &NamedFile| file.digest.as_ref().is_some_and(|digest| digest.starts_with("more than"));
-    if let Some((then, now)) = ended.reads.iter().zip(&now).find(|(then, now)| then != now || large(now)) {
-        let path = &then.path;
-        if let Some(many) = now.digest.as_ref().filter(|_| large(now)) {
-            return Err(compact_str::format_compact!("`{path}` has {many}, too many to be compared"));
+pub(in crate::exec) fn holds(
+    context: &Context,
+    task: TaskId,
+    element: Option<&str>,
+    ended: &AttemptEnded,
+) -> Result<(), Text> {
+    if let Some(file) = ended.reads.iter().find(|file| file.changed) {
+        return Err(compact_str::format_compact!("`{}` changed while it ran there", file.path));
+    }
+    let then: FxHashMap<&Text, &NamedFile> = ended.reads.iter().map(|file| (&file.path, file)).collect();
+    let mut words: Vec<Text> = ended.reads.iter().map(|file| file.path.clone()).collect();
+    words.extend(
+        named(&context.plan[task], element).inputs.into_iter().filter(|word| !then.contains_key(word)),
+    );
+    for now in look(context, &words) {
+        let path = &now.path;
+        if let Some(why) = now.digest.as_ref().and_then(|digest| digest.strip_prefix(NamedFile::UNCOMPARED)) {
+            return Err(compact_str::format_compact!("`{path}` cannot be compared: {why}"));
         }
-        return Err(match (&then.digest, &now.digest) {
-            (Some(_), Some(_)) => compact_str::format_compact!("`{path}` has changed"),
-            (Some(_), None) => compact_str::format_compact!("`{path}` is missing"),
-            (None, _) => compact_str::format_compact!("`{path}` was not there then"),
-        });
+        match (then.get(path).and_then(|file| file.digest.as_ref()), &now.digest) {
+            (then, now) if then == now.as_ref() => {}
+            (Some(_), Some(_)) => return Err(compact_str::format_compact!("`{path}` has changed")),
+            (Some(_), None) => return Err(compact_str::format_compact!("`{path}` is missing")),
+            (None, _) => return Err(compact_str::format_compact!("`{path}` was not there then")),
+        }
     }
     match &ended.files {
         Some(set) => context.files.offers(set).map_err(Text::from),
