@@ -5,14 +5,19 @@
 
 use std::time::{Duration, Instant};
 
-use super::Failure;
 use super::state::Opened;
-use crate::event::Body;
+use super::{Failure, say};
+use crate::event::{Body, Event, GateAnswered, StopRequested};
+use crate::exec::answers;
+use crate::exec::attempt::broken_promise;
+use crate::history::{History, State};
 use crate::source::Text;
 use crate::store::control::{self, Request};
 use crate::store::lock::Lock;
 use crate::store::log::{Failed, Writer};
+use crate::store::mask::Mask;
 use crate::store::{Error, RunDir};
+use crate::validate::ValidPlan;
 
 /// How long a process may take to take a request up before we say so.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -61,6 +66,58 @@ pub(super) fn append(opened: &Opened, lock: Lock, body: impl Into<Body>) -> Resu
     // No time passes where nothing runs.
     writer.append(now, opened.history.t, body.into()).map_err(failed)?;
     writer.close().map_err(failed)
+}
+
+/// Makes events of what was asked of a process that died before it saw it (EXECUTION §11), in the log of a run
+/// that is taken up: `past` and `history` are what it says so far.
+pub(super) fn take_up(
+    run: &RunDir,
+    plan: &ValidPlan,
+    mask: &Mask,
+    writer: &mut Writer,
+    past: &mut Vec<Event>,
+    history: &mut History,
+) -> Result<(), Failure> {
+    let (left, unreadable) = control::left(run);
+    unreadable.iter().for_each(|error| say(&format!("plan: {error}\n")));
+    for (asked, request) in left {
+        if let Some(mut body) = left_behind(plan, history, request) {
+            mask.body(&mut body);
+            let event = writer.append(jiff::Timestamp::now().as_millisecond(), history.t, body);
+            let event = event.map_err(|failed| {
+                Failure::new(format!("cannot write `{}`: {}", failed.path, failed.cause))
+            })?;
+            history.apply(&event).map_err(|mismatch| Failure::new(mismatch.message))?;
+            past.push(event);
+        }
+        asked.withdraw()?;
+    }
+    Ok(())
+}
+
+/// The event of a request that nobody saw; none where it came too late, which is told.
+fn left_behind(plan: &ValidPlan, history: &History, request: Request) -> Option<Body> {
+    let ended = history.state() == State::Ended;
+    match request {
+        Request::Stop { .. } if ended => None,
+        Request::Stop { by } => {
+            say("plan: a stop that nobody took up is recorded; the run goes on after it\n");
+            Some(StopRequested { by }.into())
+        }
+        Request::Answer { task, question, answer, by, result } => {
+            let refused = answers::refusal(plan, history, &task, &answer, result.as_ref());
+            let asked = history.row(&task).and_then(|row| row.asked.as_ref());
+            let stale = asked.is_none_or(|asked| asked.number != question);
+            let promises = answers::vouched(plan, history, &task, &answer);
+            let broken = || broken_promise(promises?, result.as_ref().map(|raw| raw.get()));
+            let stale = || stale.then(|| "the question is not open any more".to_owned());
+            if let Some(why) = refused.or_else(stale).or_else(broken) {
+                say(&format!("plan: an answer by {by} was refused: {why}\n"));
+                return None;
+            }
+            Some(GateAnswered { task, question, answer, by, result }.into())
+        }
+    }
 }
 
 /// Who asks, as the system knows them; none where it does not.

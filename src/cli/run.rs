@@ -443,7 +443,7 @@ fn go_on(
         return Err(Failure::new(format!("`{}` is not gone on with: {reasons}", run.name)));
     }
     let log = read::log(&run, digest)?;
-    let history = history_of(&run, &admitted.document, &log.events)?;
+    let mut history = history_of(&run, &admitted.document, &log.events)?;
     let mut sets = resume::live_sets(&history);
     sets.extend(&about.frozen);
     let store = Store::new(run.clone(), arguments.files_limit, sets.iter().copied());
@@ -452,11 +452,12 @@ fn go_on(
         return Err(Failure::new(format!("`{}` is not gone on with: {missing}", run.name)));
     }
     let shared = lock.share().map_err(|error| Failure::new(format!("cannot keep the lock: {error}")))?;
-    let writer = Writer::resume(&run, lock, &log)?;
+    let mut writer = Writer::resume(&run, lock, &log)?;
     run.forget_attempts_after(history.last_attempt)?;
     staging::Staging::clear(&run)?;
     store.keep_only(&sets)?;
-    let past = log.events;
+    let mut past = log.events;
+    requests::take_up(&run, &admitted.plan, &admitted.mask, &mut writer, &mut past, &mut history)?;
     mask_cut_off(&run, &past, &admitted.mask);
     // What the operator does not say anew is as it was.
     let operator = &admitted.operator;

@@ -31,6 +31,8 @@ pub struct Inputs {
     pub json: String,
     /// The file sets that are staged for it.
     pub staged: Vec<Staged>,
+    /// The round that it is told: of its review, or of the repair of the plan; 1 outside of both.
+    pub round: u32,
 }
 
 /// What `task`, or its instance of `element`, is given now. Its dependencies are terminal.
@@ -40,7 +42,7 @@ pub struct Inputs {
 #[must_use]
 pub fn inputs(s: &Scheduler, task: TaskId, element: Option<&str>) -> Inputs {
     let (object, staged) = read_by(s, unit_of(s, task, element), reads_params(&s.plan[task].kind));
-    Inputs { json: object.end(), staged }
+    Inputs { json: object.end(), staged, round: rounds::told(s, task) }
 }
 
 /// What a verifier of `task`, or of its instance of `element`, is given: what the task was given, its
@@ -59,7 +61,7 @@ pub(super) fn of_attempt(s: &Scheduler, task: TaskId, element: Option<&str>) -> 
         staged.retain(|set: &Staged| set.directory != directory);
         staged.extend(last.files.clone().map(|set| Staged { directory, set }));
     }
-    Inputs { json: object.end(), staged }
+    Inputs { json: object.end(), staged, round: rounds::told(s, task) }
 }
 
 /// What an acceptance gate of the plan is given: the parameters, and the envelopes and files of all main
@@ -77,7 +79,7 @@ pub(super) fn of_gates(s: &Scheduler) -> Inputs {
     if !s.plan.params.is_empty() {
         object.member("params", &params(&s.plan));
     }
-    Inputs { json: object.end(), staged }
+    Inputs { json: object.end(), staged, round: s.history.plan_round() }
 }
 
 pub(super) fn unit_of(s: &Scheduler, task: TaskId, element: Option<&str>) -> Unit {
@@ -117,13 +119,9 @@ fn read_by(s: &Scheduler, unit: Unit, reads_params: bool) -> (Object, Vec<Staged
     if let Some(outcome) = &outcome {
         object.member("outcome", &outcome.json);
     }
-    let repair = s.history.repair.as_ref().filter(|repair| {
-        let row = &s.history.rows[task.index()];
-        row.repair == repair.round && row.first_round == row.round
-    });
     if let Some(review) = rounds::review(s, task) {
         object.member("revision", &of_review(s, &review));
-    } else if let Some(repair) = repair {
+    } else if let Some(repair) = rounds::repair(s, task) {
         object.member("revision", &of_repair(s, repair));
     }
     (object, staged)

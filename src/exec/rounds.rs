@@ -8,7 +8,7 @@ use super::scheduler::Scheduler;
 use super::units::Unit;
 use super::verdict;
 use crate::event::{Body, RoundStarted, Status};
-use crate::history::{Round, Row};
+use crate::history::{Repair, Round, Row};
 use crate::ir::{Stage, TaskId};
 
 /// The review that sent a task back.
@@ -32,6 +32,20 @@ pub(super) fn review(s: &Scheduler, task: TaskId) -> Option<Review<'_>> {
         return None;
     }
     Some(Review { reviewer, last: row.rounds.last()?, round, max_rounds: max_rounds(s, reviewer) })
+}
+
+/// The repair of the plan in which `task` runs again. None where it does not, and in later rounds of a review.
+pub(super) fn repair(s: &Scheduler, task: TaskId) -> Option<&Repair> {
+    let row = row(s, task);
+    let repair = s.history.repair.as_ref()?;
+    (row.repair == repair.round && row.first_round == row.round).then_some(repair)
+}
+
+/// The round that `task` is told: that of its review, or of the repair of the plan in which it runs again, as
+/// `revision` has it; so that all of a body are told the same. In a log rounds are counted through.
+pub(super) fn told(s: &Scheduler, task: TaskId) -> u32 {
+    let review = review(s, task).map(|review| review.round);
+    review.or(repair(s, task).map(|repair| repair.round)).unwrap_or(1)
 }
 
 /// Whether `reviewer` sends its body back if it settles, or has settled, as `status`: it failed, rounds

@@ -406,7 +406,7 @@ impl<'a> Sim<'a> {
         let answered = dispatch.answered;
         self.append(AttemptStarted { attempt, task: name.clone(), nth, round, token: None, answered });
         if self.checks_inputs {
-            let Inputs { json, staged } = inputs(&self.scheduler, task, dispatch.element.as_deref());
+            let Inputs { json, staged, .. } = inputs(&self.scheduler, task, dispatch.element.as_deref());
             serde_json::from_str::<serde_json::Value>(&json).expect("inputs are JSON");
             self.seen.insert(name.clone(), json);
             self.staged.insert(name.clone(), staged.into_iter().map(|set| set.directory).collect());

@@ -16,8 +16,15 @@ impl<'a> Lower<'a, '_> {
             Some(expr) => {
                 let before = self.trouble;
                 let options = self.texts(&table::OPTIONS, expr, scope);
-                for option in options.iter().flatten().filter(|option| option.value.trim().is_empty()) {
-                    self.error(fields::UNUSABLE.at(option.span, "`options` lists an empty answer"));
+                for option in options.iter().flatten() {
+                    let text = option.value.as_str();
+                    if text.trim().is_empty() {
+                        self.error(fields::UNUSABLE.at(option.span, "`options` lists an empty answer"));
+                    } else if text.trim() != text || text.chars().any(char::is_control) {
+                        let message = "`options` lists an answer that nobody can type";
+                        let what = "has blanks around it, or characters that no line shows";
+                        self.error(fields::UNUSABLE.at(option.span, message).label(what));
+                    }
                 }
                 if options.as_ref().is_some_and(Vec::is_empty) && self.trouble == before {
                     let message = "`options` lists no answer";

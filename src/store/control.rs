@@ -94,6 +94,21 @@ pub fn ask(run: &RunDir, request: &Request) -> Result<Asked, Error> {
     Ok(Asked { path })
 }
 
+/// What was put down for a process that died before it saw it, oldest first; and what is no request.
+#[must_use]
+pub fn left(run: &RunDir) -> (Vec<(Asked, Request)>, Vec<Error>) {
+    let directory = run.path.join("control");
+    let mut state = State::default();
+    let told = read_new(&directory, &mut state);
+    let unreadable = told.into_iter().filter_map(|told| match told {
+        Told::Request(_) => None,
+        Told::Unreadable(error) => Some(error),
+    });
+    let asked =
+        state.pending.into_iter().map(|(name, request)| (Asked { path: directory.join(name) }, request));
+    (asked.collect(), unreadable.collect())
+}
+
 /// What the holder of the lock is told.
 #[derive(Debug)]
 pub enum Told {
@@ -144,13 +159,10 @@ impl Shared {
 }
 
 impl Requests {
-    /// The requests to `run`. What a process that died has left unread is removed: it was meant for that
-    /// process.
+    /// The requests to `run`.
     #[must_use]
     pub fn new(run: &RunDir) -> Self {
         let directory = run.path.join("control");
-        // It holds nothing but requests, and is usually not there at all.
-        let _ = fs::remove_dir_all(&directory);
         let shared = Shared { state: Mutex::default(), changed: Condvar::new() };
         Self { directory, shared: Arc::new(shared), thread: None }
     }
@@ -189,7 +201,8 @@ impl Pending {
         let found = state.pending.iter().find(|(_, request)| is(request)).map(|(name, _)| name.clone());
         if let Some(name) = found {
             state.pending.remove(&name);
-            // One that stays would be told again by a resumed run, which removes it first.
+            // One that stays is told again by a resumed run: a stop that is recorded twice is one, and an answer
+            // to a question that is not open any more is refused.
             let _ = fs::remove_file(self.directory.join(name));
         }
     }
@@ -257,7 +270,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let state = StateDir::new(camino::Utf8Path::from_path(directory.path()).unwrap());
         let run = state.create(0, About::default(), b"{}").unwrap().0;
-        ask(&run, &Request::Stop { by: Some("a dead process's".into()) }).unwrap();
+        let dead = ask(&run, &Request::Stop { by: Some("a dead process's".into()) }).unwrap();
+        for (left, request) in left(&run).0 {
+            assert!(matches!(request, Request::Stop { by: Some(by) } if by == "a dead process's"));
+            assert!(!dead.is_taken(), "until it is an event");
+            left.withdraw().unwrap();
+        }
+        assert!(dead.is_taken());
         let mut requests = Requests::new(&run);
         let (send, receive) = mpsc::channel();
         requests.connect(move |told| send.send(told).unwrap());

@@ -180,3 +180,96 @@ fn a_run_out_of_time_says_what_is_kept_back() {
     let again = pack.run(&["--resume"]);
     assert!(again.err.contains("allows 3s, of which 1s are kept back for cleaning up"), "{again:?}");
 }
+
+#[test]
+fn all_of_a_body_are_told_the_round_of_the_review() {
+    let say = |task: &str| format!("echo \\\"{task} $PLAN_ROUND $PLAN_INPUTS\\\" >> said");
+    let pack = Pack::new(&format!(
+        "command a {{ run = \"{}\" }}\n\
+         command b {{ depends_on = [a], run = \"{}\" }}\n\
+         command rev {{ depends_on = [b], revise = [a, b], max_rounds = 2, run = \"{}; test -e fine\" }}\n\
+         verify top {{ run = \"echo $PLAN_ROUND >> gates; test -e good || {{ rm fine; touch good; exit 1; }}\", \
+         repair_from = b }}",
+        say("a"),
+        say("b"),
+        say("rev"),
+    ));
+    let told = |pack: &Pack| {
+        let said = pack.read("said");
+        std::fs::remove_file(pack.file("said")).unwrap();
+        let told = said.lines().map(|line| {
+            let (task, rest) = line.split_once(' ').unwrap();
+            let (round, inputs) = rest.split_once(' ').unwrap();
+            let inputs: serde_json::Value = serde_json::from_str(inputs).unwrap();
+            let revision = inputs.get("revision").map_or("1".to_owned(), |of| of["round"].to_string());
+            assert_eq!(round, revision, "{line}");
+            format!("{task}{round}")
+        });
+        told.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(pack.run(&[]).code, 3);
+    assert_eq!(told(&pack), "a1 b1 rev1 a2 b2 rev2");
+    // The rounds of `b` and `rev` begin again, and those of `a` do not.
+    assert_eq!(pack.run(&["--resume", "--from", "b"]).code, 3);
+    assert_eq!(told(&pack), "b1 rev1 a2 b2 rev2");
+    // The gate goes back to `b`; there the review begins again, and has two rounds.
+    pack.write("fine", "");
+    assert_eq!(pack.run(&["--resume", "--from", "b"]).code, 3);
+    assert_eq!(told(&pack), "b1 rev1 b2 rev2 a2 b2 rev2");
+    assert_eq!(pack.read("gates"), "1\n");
+}
+
+#[test]
+fn what_was_asked_of_a_process_that_died_becomes_an_event() {
+    let hung = || {
+        let pack = Pack::new(&format!(
+            "{ASKS}\ncommand slow {{ run = \"touch started; until [ -e go ]; do sleep 0.02; done\" }}"
+        ));
+        let run = pack.command(&["run", "--plan", "p.plan"]).stdout(Stdio::null()).spawn().unwrap();
+        pack.wait_for("started");
+        super::answer::wait_for_event(&pack, "gate_asked");
+        let pid = rustix::process::Pid::from_child(&run);
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+        (pack, run)
+    };
+    let requests = |pack: &Pack| {
+        pack.names(".plan/latest/control").iter().filter(|name| name.ends_with(".json")).count()
+    };
+    let ask = |pack: &Pack, arguments: &[&str]| {
+        let mut asks = pack.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let since = std::time::Instant::now();
+        while requests(pack) == 0 {
+            assert!(since.elapsed() < std::time::Duration::from_secs(30));
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        // It waits for a reply that never comes, and is not there any more when the run is killed.
+        asks.kill().unwrap();
+        asks.wait().unwrap();
+    };
+    let kinds = |pack: &Pack| {
+        pack.events().iter().map(|event| event["kind"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+
+    let (pack, mut run) = hung();
+    ask(&pack, &["answer", "latest", "soft", "yes"]);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    pack.write("go", "");
+    let resumed = pack.run(&["--resume"]);
+    assert_eq!(resumed.code, 0, "{resumed:?}");
+    assert_eq!(requests(&pack), 0);
+    let kinds_of = kinds(&pack);
+    let at = |kind: &str| kinds_of.iter().position(|other| other == kind);
+    assert!(at("gate_answered") < at("run_resumed") && at("gate_answered").is_some(), "{kinds_of:?}");
+
+    let (pack, mut run) = hung();
+    ask(&pack, &["stop"]);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    pack.write("go", "");
+    let resumed = pack.run(&["--resume"]);
+    assert_eq!(resumed.code, 4, "it goes on, and waits for the gate: {resumed:?}");
+    assert!(resumed.err.contains("a stop that nobody took up is recorded"), "{resumed:?}");
+    assert_eq!(requests(&pack), 0);
+    assert!(kinds(&pack).contains(&"stop_requested".to_owned()));
+}

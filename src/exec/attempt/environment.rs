@@ -55,7 +55,7 @@ pub(super) fn variables(
         task: &task.name.value,
         element: job.element.as_deref(),
         nth: job.nth,
-        round: job.round,
+        round: job.inputs.round,
         inputs: &job.inputs.json,
     };
     ours(context, &who, places, &mut variables);

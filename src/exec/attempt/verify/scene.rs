@@ -54,7 +54,7 @@ pub(super) fn set(context: &Context, subject: &Subject) -> Result<Set, String> {
         task: &subject.task,
         element: subject.element.as_deref(),
         nth: subject.nth,
-        round: subject.round,
+        round: subject.inputs.round,
         inputs: &subject.inputs.json,
     };
     let places = Places { inputs: inputs.as_str(), files: staging.directory.as_str() };
