@@ -9,7 +9,7 @@ use super::{Answer, Exit, Failure, print, say, streams};
 use crate::ir::dump::Spec;
 use crate::report::Roles;
 use crate::report::html::{self, Streams, Tail};
-use crate::report::lines::Detail;
+use crate::report::lines::{self, Detail};
 use crate::report::summary::{self, Places, Style};
 use crate::report::text::{self, Tone};
 use crate::source::Text;
@@ -137,7 +137,8 @@ fn people(opened: &Opened, verbose: bool) -> String {
         }
         rest.extend(text::money(task.cost_usd));
         rest.extend(task.call.as_ref().map(|call| format!("{}/{call}", history.run)));
-        rest.extend(task.note.as_ref().map(ToString::to_string));
+        let answer = || lines::answer(history.row(name).filter(|row| row.is_settled())?);
+        rest.extend(task.note.as_ref().map(ToString::to_string).or_else(answer));
         out.push_str(&format!("  {word}  {}\n", text::clean(&rest.join("  "))));
         let mut inner = |status: &str, what: String, note: Option<&Text>| {
             let settled_well = matches!(status, "pass" | "not_taken");

@@ -118,8 +118,14 @@ fn settled(body: &TaskSettled, history: &History, paint: Paint) -> String {
             (None, None) => {}
         }
     }
-    rest.extend(body.note.as_ref().map(Text::to_string));
+    rest.extend(body.note.as_ref().map(Text::to_string).or_else(|| answer(history.row(&body.task)?)));
     say(word, &rest.join("  "))
+}
+
+/// What a person, or time, answered.
+#[must_use]
+pub fn answer(row: &Row) -> Option<String> {
+    row.answered.as_ref().map(|answered| format!("answered `{}` by {}", answered.answer, answered.by))
 }
 
 fn say(word: String, rest: &str) -> String {

@@ -25,6 +25,11 @@ fn a_run_that_waits_waits_until_it_is_stopped() {
     assert_eq!(states(&pack), both("waiting"));
     assert_eq!(pack.plan(&["answer", "latest", "soft", "yes"]).code, 0);
     assert_eq!(states(&pack), both("waiting"), "an answer only records");
+    let ran = pack.run(&["--resume"]);
+    for out in [ran.out, pack.plan(&["status"]).out] {
+        let line = out.lines().find(|line| line.trim_start().starts_with("pass") && line.contains("soft"));
+        assert!(line.is_some_and(|line| line.contains("answered `yes` by ")), "{out}");
+    }
 
     let pack = Pack::new(ASKS);
     assert_eq!(pack.run(&[]).code, 4);
