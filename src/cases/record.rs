@@ -279,11 +279,11 @@ impl Record<'_> {
                 }
             }
         } else {
-            self.result(ended, &kind, &mut did.lines);
             did.cost = ended.cost_usd;
             if kind == "call" && !did.cost.is_zero() {
                 did.lines.push(("cost", did.cost.to_string()));
             }
+            self.result(ended, &kind, &mut did.lines);
             if ended.duration_ms.0 > 0 {
                 did.lines.push(("duration", format!("\"{}\"", ended.duration_ms)));
             }
@@ -340,6 +340,7 @@ impl Record<'_> {
             }
             // TOML has no `null`, and would lose digits.
             Some(Err(json)) => {
+                let json = never::declaring(&json, lines);
                 lines.push(("stdout", quoted(&format!("{json}\n"))));
                 if !last_line.is_empty() && !is_object {
                     self.left_out.push(format!("what `{}` printed besides its result", ended.task));

@@ -524,6 +524,13 @@ fn nothing_is_written_through_a_link_out_of_the_copy() {
 
 #[test]
 fn an_interrupted_test_ends_what_it_started_and_leaves_nothing() {
+    use rustix::process::Signal;
+    for (signal, code) in [(Signal::INT, 130), (Signal::HUP, 129), (Signal::TERM, 143)] {
+        interrupted(signal, code);
+    }
+}
+
+fn interrupted(signal: rustix::process::Signal, code: i32) {
     let pack = Pack::in_memory("command a { run = \"sleep 417 & sleep 417\" }");
     fs::create_dir(pack.file("tests")).unwrap();
     pack.write("tests/one.toml", "[expect]\nsteps = 1\n");
@@ -539,8 +546,8 @@ fn an_interrupted_test_ends_what_it_started_and_leaves_nothing() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    rustix::process::kill_process(pid, signal).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(code));
     assert_eq!(super::pack::processes_with(&mark), Vec::<String>::new());
     assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0);
 }
@@ -657,6 +664,7 @@ fn of_a_run_that_was_gone_on_with_the_last_word_is_recorded() {
 fn calls_that_fail_decisions_and_digits_are_recorded() {
     let pack = Pack::in_memory(
         r#"
+        call counts { plan = "counts.plan", required = false }
         call release { plan = "child.plan", required = false }
         route where {
             required       = false
@@ -672,9 +680,11 @@ fn calls_that_fail_decisions_and_digits_are_recorded() {
         "#,
     );
     pack.write("child.plan", "plan \"child\" {}\ncommand broken { run = \"echo no >&2; exit 5\" }\n");
+    pack.write("counts.plan", "plan \"counts\" { result = n }\ncommand n { run = \"echo '{\\\"n\\\": 0.30, \\\"cost_usd\\\": 0.01}'\" }\ncommand x { depends_on = [n], run = \"false\" }\n");
     let (case, came) = recorded(&pack, &["--jobs", "2"]);
     assert_eq!(came.code, 0, "{came:#?}\n{case}");
     for part in [
+        "spent_usd = \"0.01\"",
         "[stub.release]\nstatus = \"fail\"\nnote = \"`broken` of `child` failed: exit 5: no",
         "go = { label = \"left\", confidence = 1 }",
         "fast = { label = \"yes\", confidence = 0 }",

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Record;
 use super::never;
-use super::toml::{exact, key, quoted};
+use super::toml::{key, quoted};
 use crate::event::Status;
 use crate::history::{instance_name, split_name};
 use crate::ir::Usd;
@@ -107,7 +107,11 @@ impl Record<'_> {
     fn answered(&self, name: &str, task: &TaskStatus) -> Option<String> {
         let output = task.output.as_ref().filter(|_| task.instances.is_empty())?;
         match self.kind(name) {
-            "top_k" | "route" | "evaluate" => exact(output.get()).filter(|output| output != "{}"),
+            // Numbers are the same here however they are written.
+            "top_k" | "route" | "evaluate" => {
+                let output = super::value(&serde_json::from_str(output.get()).ok()?);
+                output.filter(|output| output != "{}")
+            }
             "gate" => {
                 let mut answered: Value = serde_json::from_str(output.get()).ok()?;
                 // When is another matter.

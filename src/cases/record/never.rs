@@ -1,11 +1,14 @@
-//! What a recorded run did not run: a stub for each of it, so that a test of it runs nothing for real.
+//! What the log of a run does not have and its case needs: stubs for what did not run, so that a test of it runs
+//! nothing for real, and what attempts printed.
 //!
-//! Unaware of what did run.
+//! Unaware of expectations.
 
+use indexmap::IndexMap;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::toml::quoted;
-use super::{Did, Record};
+use super::{Did, Lines, Record};
 use crate::ir::Usd;
 use crate::ir::dump::{Document, Spec, TaskDocument, VerifyDocument};
 
@@ -49,6 +52,25 @@ pub(super) fn starts(task: &TaskDocument) -> bool {
         Spec::Route { run, .. } => run.is_some(),
         Spec::None | Spec::Gate { .. } | Spec::TopK { .. } | Spec::Report { .. } => false,
     }
+}
+
+/// A result that is printed, with what a stub declares beside it: that would be a result of its own.
+pub(super) fn declaring(json: &str, lines: &mut Lines) -> String {
+    let Ok(mut members) = serde_json::from_str::<IndexMap<String, Box<RawValue>>>(json) else {
+        return json.to_owned();
+    };
+    lines.retain(|(key, written)| {
+        let member = match *key {
+            "status" | "note" => *key,
+            "cost" => "cost_usd",
+            _ => return true,
+        };
+        let read = ::toml::from_str::<IndexMap<String, Value>>(&format!("of = {written}"));
+        let raw = read.ok().and_then(|read| serde_json::value::to_raw_value(read.get("of")?).ok());
+        members.extend(raw.map(|raw| (member.to_owned(), raw)));
+        false
+    });
+    serde_json::to_string(&members).unwrap_or_else(|_| json.to_owned())
 }
 
 /// What a decision command printed, to be answered so: the log has the labels alone.
