@@ -58,7 +58,7 @@ pub(super) fn value(of: &Value) -> Option<String> {
 
 /// A value from its text, as TOML; none where TOML cannot say it digit for digit.
 pub(super) fn exact(json: &str) -> Option<String> {
-    if !numbers(json).all(|number| is_exact(number)) {
+    if !numbers(json).all(is_exact) {
         return None;
     }
     value(&serde_json::from_str(json).ok()?)
@@ -66,7 +66,8 @@ pub(super) fn exact(json: &str) -> Option<String> {
 
 /// Whether a number reads back as it is written.
 fn is_exact(number: &str) -> bool {
-    serde_json::from_str::<Value>(number).is_ok_and(|read| read.to_string() == number)
+    let read = serde_json::from_str::<Value>(number).map(|read| read.to_string());
+    read.is_ok_and(|read| read == number)
 }
 
 /// The numbers in the text of a value, outside of its strings.
