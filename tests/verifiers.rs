@@ -168,6 +168,7 @@ fn check(check: Check, timeout: u64) -> Verify {
         doc: None,
         check,
         timeout: Millis(timeout),
+        timeout_at: None,
         required: true,
         repair_from: None,
         shell: Shell::Bash,

@@ -464,6 +464,8 @@ pub struct Verify {
     pub check: Check,
     /// How long it may take.
     pub timeout: Millis,
+    /// Where that is written; none where nothing is.
+    pub timeout_at: Option<Span>,
     /// Whether it gates.
     pub required: bool,
     /// At the top level: from where a repair starts.

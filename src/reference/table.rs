@@ -693,12 +693,7 @@ pub static BLOCKS: [Block; Keyword::ALL.len()] = [
         &[K::Verify],
         "Asks a person one question and waits for the answer.",
     ),
-    task(
-        K::TopK,
-        &[COMMON, &[&KEEP, &RANKING]],
-        &[K::Verify],
-        "Keeps the best of its dependencies by `score`.",
-    ),
+    task(K::TopK, &[COMMON, &[&KEEP, &RANKING]], &[], "Keeps the best of its dependencies by `score`."),
     task(
         K::Report,
         &[COMMON, &[&TEMPLATE, &TO, &REPORT_RESULT]],

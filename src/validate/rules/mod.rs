@@ -41,6 +41,7 @@ mod result_in_epilogue;
 mod revise_between;
 mod revise_circle;
 mod revise_fans_out;
+mod revise_gate;
 mod revise_max_rounds;
 mod revise_not_upstream;
 mod revise_past_reviewer;
@@ -57,6 +58,7 @@ mod sessions;
 mod settled_over_required;
 mod top_k_no_candidates;
 mod unused;
+mod verify_no_attempt;
 mod when_never_holds;
 mod when_never_runs;
 mod when_not_upstream;
@@ -104,6 +106,7 @@ pub static RULES: &[&Rule] = &[
     &revise_max_rounds::RULE,
     &revise_not_upstream::RULE,
     &revise_reviewer::RULE,
+    &revise_gate::RULE,
     &revise_two_bodies::RULE,
     &revise_fans_out::RULE,
     &revise_between::RULE,
@@ -124,5 +127,6 @@ pub static RULES: &[&Rule] = &[
     &budget_does_not_fit::RULE,
     &pipe_under_sh::RULE,
     &script_not_frozen::RULE,
+    &verify_no_attempt::RULE,
     &unused::RULE,
 ];
