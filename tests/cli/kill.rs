@@ -131,7 +131,8 @@ fn kill_at(plan: &'static str, count: u64) {
 /// Whether the kill met a run.
 fn one_moment(plan: &str, moment: u64, delay: Duration, expected: &Value) -> bool {
     let pack = Pack::in_memory(plan);
-    let mark = format!("kill-test-{}-{moment}", std::process::id());
+    // Two tests of this process count their moments from the same number.
+    let mark = format!("kill-test-{}-{}-{moment}", std::process::id(), plan.len());
     let mut command = pack.command(&["run", "--plan", "p.plan", "--jobs", "3"]);
     let mut run =
         command.env("KILL_TEST", &mark).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
