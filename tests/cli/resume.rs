@@ -1,10 +1,11 @@
 //! Going on with a run: what is refused, what is stopped, what is cut off.
 
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::pack::{Pack, came};
+use super::pack::{Pack, came, processes_with};
 
 const HELD: &str = r#"
 param n: integer = 1
@@ -22,6 +23,12 @@ fn killed(arguments: &[&str]) -> Pack {
     run.kill().unwrap();
     run.wait().unwrap();
     pack.write("go", "");
+    // What it left running looks for `go`, which goes with the pack.
+    let since = Instant::now();
+    while !processes_with(pack.path().to_str().unwrap()).is_empty() {
+        assert!(since.elapsed() < Duration::from_secs(30), "what was left running does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     pack
 }
 

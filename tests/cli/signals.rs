@@ -34,7 +34,8 @@ fn end(child: Child) -> Came {
 #[test]
 fn a_terminal_that_closes_interrupts() {
     let pack = Pack::new(PLAN);
-    let child = running(&pack, &[]);
+    // Whoever runs this test may be one that is to outlive its terminal.
+    let child = running(&pack, &["env", "--default-signal=HUP"]);
     signal(&child, "HUP");
     pack.wait_for("cleaning");
     // The shell says it as well as the system.
