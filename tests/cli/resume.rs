@@ -200,7 +200,7 @@ fn a_stop_of_a_crashed_run_ends_what_it_left_running() {
         pack.wait_for("started");
         run.kill().unwrap();
         run.wait().unwrap();
-        let left = || super::pack::processes_with("300.0627").len();
+        let left = || processes_with("300.0627").len();
         assert!(left() > 0);
         let came = pack.plan(arguments);
         assert_eq!(came.code, 0, "{came:?}");
