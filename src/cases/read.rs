@@ -255,9 +255,7 @@ pub static TASK: &[Key<One>] = &[
     Key {
         name: "files",
         read: |reader, one, value| {
-            one.want(reader, value, |reader, value| {
-                Some(OfTask::Files(reader.texts(value).into_iter().map(|path| path.value).collect()))
-            });
+            one.want(reader, value, |reader, value| Some(OfTask::Files(reader.strings(value))));
         },
     },
     Key {
@@ -295,9 +293,7 @@ pub static TASK: &[Key<One>] = &[
     Key {
         name: "staged",
         read: |reader, one, value| {
-            one.want(reader, value, |reader, value| {
-                Some(OfTask::Staged(reader.texts(value).into_iter().map(|path| path.value).collect()))
-            });
+            one.want(reader, value, |reader, value| Some(OfTask::Staged(reader.strings(value))));
         },
     },
     Key {
@@ -525,6 +521,10 @@ impl Reader<'_> {
             return Vec::new();
         };
         list.iter().filter_map(|value| self.text(value).map(|text| self.at(text, value))).collect()
+    }
+
+    fn strings(&mut self, value: &At<'_>) -> Vec<String> {
+        self.texts(value).into_iter().map(|text| text.value).collect()
     }
 
     fn names(&mut self, value: &At<'_>) -> Vec<Spanned<Text>> {

@@ -69,10 +69,7 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
         let mut params: Vec<&String> = Vec::new();
         if !arguments.params.is_empty() {
             let known = declared(&mut pack, &entry).params.unwrap_or_default();
-            let is_of = |param: &String| {
-                let name = param.split_once('=').map_or(param.as_str(), |(name, _)| name);
-                known.iter().any(|known| known.name.value == name)
-            };
+            let is_of = |param: &String| known.iter().any(|known| known.name.value == name_of(param));
             params.extend(arguments.params.iter().filter(|param| is_of(param)));
             unused.retain(|param| !is_of(param));
         }
@@ -84,8 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
         compiled.push((file, named, one));
     }
     if let Some(param) = unused.first() {
-        let name = param.split_once('=').map_or(param.as_str(), |(name, _)| name);
-        return Err(Failure::new(format!("no plan has a parameter `{name}`")));
+        return Err(Failure::new(format!("no plan has a parameter `{}`", name_of(param))));
     }
     let checked = compiled.len();
     compiled
@@ -112,16 +108,23 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
             print(findings().json_explored(said.collect()))?;
         }
         Format::Json => print(findings().json())?,
-        Format::Sarif => print(findings().sarif())?,
-        Format::Github => print(findings().github())?,
-    }
-    match arguments.format {
-        // Neither has a place for it.
-        Format::Sarif | Format::Github => tell_explored(&explored),
-        Format::Text | Format::Json => {}
+        // Neither of these has a place for how much was looked at.
+        Format::Sarif => {
+            print(findings().sarif())?;
+            tell_explored(&explored);
+        }
+        Format::Github => {
+            print(findings().github())?;
+            tell_explored(&explored);
+        }
     }
     let wrong = blind || all.iter().any(|one| one.diagnostics.has_errors());
     Ok(if wrong { Exit::Refused } else { Exit::Good })
+}
+
+/// The parameter of `NAME=VALUE`.
+fn name_of(param: &str) -> &str {
+    param.split_once('=').map_or(param, |(name, _)| name)
 }
 
 fn tell_explored(explored: &[(PathBuf, String)]) {

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use super::inputs::{Inputs, inputs};
+use super::resume::{Decision, Request, decide};
 use super::scheduler::{Action, Dispatch, Options, Scheduler};
 use crate::event::{
     AttemptEnded, AttemptStarted, Body, Ceilings, EndedBy, Event, Exit, FileSet, Grade, PlanAdmitted, Raw,
-    RunEnded, RunStarted, Status, Verdict,
+    RunEnded, RunResumed, RunStarted, Status, Verdict,
 };
 use crate::history::Row;
 use crate::ir::condition::{Comparison, Condition, Operand};
@@ -496,4 +497,34 @@ impl<'a> Sim<'a> {
         }
         all
     }
+}
+
+/// So many attempts side by side.
+pub(super) fn jobs(jobs: usize) -> Setup {
+    Setup { jobs, ..Setup::default() }
+}
+
+/// A resume with what the run was set up with.
+pub(super) fn request(setup: &Setup) -> Request {
+    let Setup { caps, ceilings, keep_going, .. } = setup.clone();
+    Request { from: None, caps, ceilings, keep_going }
+}
+
+/// What resuming comes to, where it is not refused.
+pub(super) fn resumes(scheduler: &Scheduler, request: &Request) -> RunResumed {
+    match decide(scheduler.plan(), scheduler.history(), request) {
+        Decision::Resumes(resumed) => resumed,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Another sitting of the run with these events, played to its end.
+pub(super) fn resume<'a>(
+    plan: &ValidPlan,
+    setup: &Setup,
+    past: &[Event],
+    request: &Request,
+    script: impl FnMut(&Dispatch) -> Played + 'a,
+) -> Sim<'a> {
+    Sim::again(plan.clone(), setup, past, |scheduler| resumes(scheduler, request).into(), script).run()
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::pack::{Pack, settled};
+use super::pack::{Pack, comparable, copy, settled};
 
 /// Every task counts how often it ran, in a later round with that as well.
 const PLAN: &str = r#"
@@ -105,21 +105,17 @@ fn an_attempt_whose_number_the_log_lost_leaves_nothing_to_the_next() {
 /// The packs of this repository that run without stand-ins, cut after every event.
 #[test]
 fn every_prefix_of_a_packs_log_resumes_to_the_same_end() {
-    for (name, arguments) in
-        [("dependency-audit", ["--param", "lock=Cargo.lock"].as_slice()), ("ticket-triage", &[])]
-    {
+    const PACKS: [(&str, &str, &[&str]); 2] = [
+        ("dependency-audit", "audit.plan", &["--param", "lock=Cargo.lock"]),
+        ("ticket-triage", "triage.plan", &[]),
+    ];
+    for (name, plan, arguments) in PACKS {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let run = || {
             let pack = Pack::in_memory("");
             copy(&root.join("packs").join(name), pack.path());
             std::fs::copy(root.join("Cargo.lock"), pack.file("Cargo.lock")).unwrap();
-            let plan = std::fs::read_dir(pack.path()).unwrap().map(|entry| entry.unwrap().file_name());
-            let mut plan = plan.filter(|file| file != "p.plan" && file.to_str().unwrap().ends_with(".plan"));
-            let plan = plan.next().unwrap().into_string().unwrap();
-            let all: Vec<&str> = ["run", "--jobs", "1", "--plan", &plan]
-                .into_iter()
-                .chain(arguments.iter().copied())
-                .collect();
+            let all = [&["run", "--jobs", "1", "--plan", plan], arguments].concat();
             assert_eq!(pack.plan(&all).code, 0, "{name}");
             pack
         };
@@ -138,31 +134,6 @@ fn every_prefix_of_a_packs_log_resumes_to_the_same_end() {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let (name, path) = (entry.file_name(), entry.path());
-        if name.to_str().unwrap().starts_with('.') || name == "out" {
-            continue;
-        }
-        if path.is_dir() {
-            std::fs::create_dir(to.join(&name)).unwrap();
-            copy(&path, &to.join(&name));
-        } else {
-            std::fs::copy(&path, to.join(&name)).unwrap();
-        }
-    }
-}
-
 fn runs(pack: &Pack) -> String {
     pack.read("n")
-}
-
-/// The status document without what an interruption may change (EXECUTION §12).
-fn comparable(status: Value) -> Value {
-    let mut status: Map<String, Value> = status.as_object().unwrap().clone();
-    for field in ["run", "elapsed_s", "steps", "warnings"] {
-        assert!(status.shift_remove(field).is_some(), "{field}");
-    }
-    Value::Object(status)
 }

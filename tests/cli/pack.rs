@@ -170,3 +170,27 @@ pub fn settled(events: impl IntoIterator<Item = Value>) -> Vec<String> {
     }
     settled
 }
+
+/// Copies a directory, but for what earlier runs left in it.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (name, target) = (entry.file_name(), to.join(entry.file_name()));
+        if name == "out" || name == ".plan" {
+            continue;
+        } else if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// The status document without what an interruption may change (EXECUTION §12).
+pub fn comparable(mut status: Value) -> Value {
+    for field in ["run", "elapsed_s", "steps", "warnings"] {
+        assert!(status.as_object_mut().unwrap().shift_remove(field).is_some(), "{field}");
+    }
+    status
+}

@@ -6,22 +6,7 @@
 
 use std::path::Path;
 
-use crate::pack::{Came, Pack};
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_name() == "out" {
-            continue;
-        } else if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
+use crate::pack::{Came, Pack, copy};
 
 /// The packs and the lock file, as a clone of the repository has them.
 fn clone() -> Pack {

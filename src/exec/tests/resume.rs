@@ -1,37 +1,13 @@
 //! Taking a run up again (EXECUTION §12).
 
-use crate::event::{Body, Ceilings, Event, GateAnswered, Interrupted, RunResumed, Status, StopRequested};
+use crate::event::{Body, Ceilings, Event, GateAnswered, Interrupted, Status, StopRequested};
 use crate::exec::resume::{Decision, Request, decide};
 use crate::exec::scheduler::{Dispatch, Scheduler};
-use crate::exec::testing::{Builder, Played, Setup, Sim, fails, lost, pass, says, usd};
+use crate::exec::testing::{
+    Builder, Played, Setup, Sim, fails, jobs, lost, pass, request, resume, resumes, says, usd,
+};
 use crate::ir::{Join, Millis, OnInterrupt};
 use crate::validate::ValidPlan;
-
-fn jobs(jobs: usize) -> Setup {
-    Setup { jobs, ..Setup::default() }
-}
-
-fn request(setup: &Setup) -> Request {
-    let Setup { caps, ceilings, keep_going, .. } = setup.clone();
-    Request { from: None, caps, ceilings, keep_going }
-}
-
-fn resumes(scheduler: &Scheduler, request: &Request) -> RunResumed {
-    match decide(scheduler.plan(), scheduler.history(), request) {
-        Decision::Resumes(resumed) => resumed,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn resume<'a>(
-    plan: &ValidPlan,
-    setup: &Setup,
-    past: &[Event],
-    request: &Request,
-    script: impl FnMut(&Dispatch) -> Played + 'a,
-) -> Sim<'a> {
-    Sim::again(plan.clone(), setup, past, |scheduler| resumes(scheduler, request).into(), script).run()
-}
 
 #[test]
 fn an_ended_run_is_only_reported() {

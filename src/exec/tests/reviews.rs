@@ -2,38 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::event::{Body, Ceilings, Event, Interrupted, RunResumed, Status, StopRequested};
-use crate::exec::resume::{Decision, Request, decide};
-use crate::exec::scheduler::{Dispatch, Scheduler};
-use crate::exec::testing::{Builder, Played, Setup, Sim, fails, lost, pass, says};
+use crate::event::{Body, Ceilings, Event, Interrupted, Status, StopRequested};
+use crate::exec::resume::Request;
+use crate::exec::scheduler::Dispatch;
+use crate::exec::testing::{
+    Builder, Played, Setup, Sim, fails, jobs, lost, pass, request, resume, resumes, says,
+};
 use crate::ir::Join;
 use crate::validate::ValidPlan;
-
-fn jobs(jobs: usize) -> Setup {
-    Setup { jobs, ..Setup::default() }
-}
-
-fn request(setup: &Setup) -> Request {
-    let Setup { caps, ceilings, keep_going, .. } = setup.clone();
-    Request { from: None, caps, ceilings, keep_going }
-}
-
-fn resumes(scheduler: &Scheduler, request: &Request) -> RunResumed {
-    match decide(scheduler.plan(), scheduler.history(), request) {
-        Decision::Resumes(resumed) => resumed,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn resume<'a>(
-    plan: &ValidPlan,
-    setup: &Setup,
-    past: &[Event],
-    request: &Request,
-    script: impl FnMut(&Dispatch) -> Played + 'a,
-) -> Sim<'a> {
-    Sim::again(plan.clone(), setup, past, |scheduler| resumes(scheduler, request).into(), script).run()
-}
 
 /// A body of three and one of two, what waits for them, and an epilogue that is reviewed as well.
 fn busy_plan() -> ValidPlan {
