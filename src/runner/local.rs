@@ -9,17 +9,17 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
+use nix::sys::signal::{SIGCHLD, SigSet};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use tokio::io::unix::AsyncFd;
 
 use super::proc::TOKEN;
 use super::program::Programs;
+use super::spawn::{Spawner, Wanted};
 use super::sweep::{PAUSE, Sweep};
 use super::tree::{Root, Trees};
 use crate::exec::ports::{Boxed, Ended, How, NotStarted, Process, Runner, Start};
@@ -34,12 +34,10 @@ pub(super) const GONE: Duration = Duration::from_secs(5);
 
 /// Runs processes on this machine.
 pub struct Local {
-    /// The operator's environment without `PLAN_*`.
-    base: Vec<(OsString, OsString)>,
-    /// Where that is this process's own environment but for these: it is then inherited, not set.
-    inherited_but: Option<Vec<OsString>>,
-    /// What standard input comes from.
-    nothing: Option<File>,
+    /// Starts them, with the operator's environment without `PLAN_*`; or why nothing can be started.
+    spawner: Result<Spawner, String>,
+    /// Where the operator's programs are.
+    search: Option<OsString>,
     /// The tokens of the runs that this run is inside of.
     chain: Option<String>,
     programs: Programs,
@@ -49,78 +47,52 @@ pub struct Local {
 impl Local {
     /// A runner for processes that inherit `environment`.
     pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let (mut base, mut chain, mut dropped) = (Vec::new(), None, Vec::new());
+        // Descriptors tell us of ends. The signal would wake whichever thread happens to sleep, for nothing; where
+        // it cannot be blocked, it does.
+        let _ = SigSet::from_iter([SIGCHLD]).thread_block();
+        let (mut base, mut chain) = (Vec::new(), None);
         for (name, value) in environment {
             if !name.as_encoded_bytes().starts_with(b"PLAN_") {
                 base.push((name, value));
-                continue;
-            }
-            if name == TOKEN {
+            } else if name == TOKEN {
                 chain = value.into_string().ok();
             }
-            dropped.push(name);
         }
-        let kept = |(name, _): &(OsString, OsString)| !name.as_encoded_bytes().starts_with(b"PLAN_");
-        let inherited_but = std::env::vars_os().filter(kept).eq(base.iter().cloned()).then_some(dropped);
         Self {
-            base,
-            inherited_but,
-            nothing: File::open("/dev/null").ok(),
+            search: base.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()),
+            spawner: Spawner::new(base),
             chain,
             programs: Programs::default(),
             trees: Arc::new(Trees::new()),
         }
     }
 
-    /// Gives `command` the environment of `start`.
-    fn set_environment(&self, command: &mut Command, start: &Start) {
-        match &self.inherited_but {
-            Some(dropped) => {
-                for name in dropped {
-                    command.env_remove(name);
-                }
-                for name in &start.withheld {
-                    command.env_remove(name);
-                }
-            }
-            None => {
-                command.env_clear();
-                for (name, value) in &self.base {
-                    if !start.withheld.iter().any(|withheld| name == withheld.as_str()) {
-                        command.env(name, value);
-                    }
-                }
-            }
-        }
-        command.envs(start.env.iter().map(|(name, value)| (name.as_str(), value)));
-        let outer = [self.chain.as_deref(), start.within.as_deref()];
-        let tokens: Vec<&str> = outer.into_iter().flatten().chain([start.token.as_str()]).collect();
-        command.env(TOKEN, tokens.join(":"));
-    }
-
-    fn nothing(&self) -> Stdio {
-        let shared = self.nothing.as_ref().and_then(|nothing| nothing.try_clone().ok());
-        shared.map_or_else(Stdio::null, Stdio::from)
-    }
-
     fn search_path<'a>(&'a self, start: &'a Start) -> &'a OsStr {
         let own = start.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| OsStr::new(value));
-        let base = || self.base.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
-        own.or_else(base).unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"))
+        own.or(self.search.as_deref()).unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"))
     }
 
     fn spawn(&self, start: &Start) -> Result<Pid, NotStarted> {
         let name = start.argv.first().map_or("", String::as_str);
         let program = self.programs.find(name, self.search_path(start), start.cwd.as_std_path());
         let program = program.map_err(|why| NotStarted { missing: true, why })?;
-        let mut command = Command::new(program);
-        command.arg0(name).args(&start.argv[1..]).current_dir(&start.cwd).process_group(0);
-        self.set_environment(&mut command, start);
-        command.stdin(self.nothing());
-        command.stdout(stream(&start.paths.stdout)?).stderr(stream(&start.paths.stderr)?);
-        let child = command.spawn().map_err(|error| cannot_start(start, name, &error))?;
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        pid.ok_or_else(|| failed(format!("cannot start `{name}`: it has no process number")))
+        let spawner = self.spawner.as_ref().map_err(|why| failed(format!("cannot start `{name}`: {why}")))?;
+        let outer = [self.chain.as_deref(), start.within.as_deref()];
+        let tokens: Vec<&str> = outer.into_iter().flatten().chain([start.token.as_str()]).collect();
+        let tokens = tokens.join(":");
+        let env = start.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let env: Vec<_> = env.chain([(TOKEN, tokens.as_str())]).collect();
+        let withheld: Vec<_> = start.withheld.iter().map(Text::as_str).collect();
+        let wanted = Wanted {
+            program: &program,
+            argv: &start.argv,
+            env: &env,
+            withheld: &withheld,
+            cwd: start.cwd.as_std_path(),
+            stdout: stream(&start.paths.stdout)?,
+            stderr: stream(&start.paths.stderr)?,
+        };
+        spawner.spawn(wanted).map_err(|error| cannot_start(start, name, &error))
     }
 }
 

@@ -7,6 +7,7 @@ pub mod local;
 mod proc;
 mod program;
 pub mod signals;
+mod spawn;
 pub mod stub;
 mod sweep;
 mod tree;

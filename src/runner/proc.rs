@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
 
 /// The variable that marks the processes of an attempt. Its value is a chain of tokens, outermost run
 /// first, so that what a run inside a run starts is known to both.
@@ -76,21 +77,36 @@ fn thread_children(pid: i32, thread: i32) -> Option<Vec<i32>> {
     Some(text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
 }
 
-/// Children of our first thread: those that it started, and every orphan that came to us as subreaper,
-/// since the kernel gives those to a process's first living thread. Asked after every attempt.
-pub(super) fn adopted(own: i32) -> Vec<i32> {
-    const ROOM: usize = 4096;
-    let mut buffer = [0; ROOM];
-    let Some(text) = read(&format!("/proc/{own}/task/{own}/children"), &mut buffer) else {
-        return children(own);
-    };
-    // The kernel gives whole numbers: one more may not have fitted.
-    if text.len() > ROOM - 32 {
-        return thread_children(own, own).unwrap_or_default();
+/// The kernel's list of the children of our first thread: those that it started, and every orphan that came
+/// to us as subreaper, since the kernel gives those to a process's first living thread.
+#[derive(Debug)]
+pub(super) struct Adopted {
+    own: i32,
+    /// Kept open, since it is read after every attempt; none where the kernel keeps no lists.
+    list: Option<File>,
+}
+
+impl Adopted {
+    /// That of the process `own`, which is this one.
+    pub(super) fn new(own: i32) -> Self {
+        Self { own, list: File::open(format!("/proc/{own}/task/{own}/children")).ok() }
     }
-    // Numbers and blanks alone.
-    let text = std::str::from_utf8(text).unwrap_or_default();
-    text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+
+    /// Who is on it now.
+    pub(super) fn now(&self) -> Vec<i32> {
+        const ROOM: usize = 4096;
+        let mut buffer = [0; ROOM];
+        let Some(Ok(length)) = self.list.as_ref().map(|list| list.read_at(&mut buffer, 0)) else {
+            return children(self.own);
+        };
+        // The kernel gives whole numbers: one more may not have fitted.
+        if length > ROOM - 32 {
+            return thread_children(self.own, self.own).unwrap_or_default();
+        }
+        // Numbers and blanks alone.
+        let text = std::str::from_utf8(&buffer[..length]).unwrap_or_default();
+        text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    }
 }
 
 fn keeps_lists() -> bool {

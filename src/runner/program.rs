@@ -5,6 +5,7 @@
 //! be installed by the run itself, in front of the one that was found before.
 
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -49,9 +50,21 @@ fn search_in(name: &str, search: &OsStr, cwd: &Path) -> Option<PathBuf> {
     if name.is_empty() {
         return None;
     }
-    std::env::split_paths(search)
-        .map(|directory| cwd.join(directory).join(name))
-        .find(|path| path.is_file() && access(path, Access::EXEC_OK).is_ok())
+    let mut path = PathBuf::with_capacity(128);
+    for directory in search.as_bytes().split(|&byte| byte == b':').map(OsStr::from_bytes) {
+        path.clear();
+        // Nothing between two colons is the working directory.
+        if !directory.as_bytes().starts_with(b"/") {
+            path.push(cwd);
+        }
+        path.push(directory);
+        path.push(name);
+        // Asked first, since most directories have no such name at all.
+        if access(&path, Access::EXEC_OK).is_ok() && path.is_file() {
+            return Some(path);
+        }
+    }
+    None
 }
 
 #[cfg(test)]

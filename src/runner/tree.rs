@@ -9,13 +9,13 @@ use std::sync::{Mutex, MutexGuard};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 
-use super::proc::{self, Id, Mark, Stat};
+use super::proc::{self, Adopted, Id, Mark, Stat};
 use crate::source::Text;
 
 /// What the runner knows of the processes below it.
 #[derive(Debug)]
 pub(super) struct Trees {
-    own: i32,
+    adopted: Adopted,
     /// Whether orphans come to us.
     reaps: bool,
     known: Mutex<Known>,
@@ -49,7 +49,7 @@ impl Trees {
         let own = own.as_raw_nonzero().get();
         let foreign = proc::children(own).into_iter().map(|pid| (pid, proc::stat(pid).map(|s| s.id.start)));
         let known = Known { foreign: foreign.collect(), ..Known::default() };
-        Self { own, reaps, known: Mutex::new(known) }
+        Self { adopted: Adopted::new(own), reaps, known: Mutex::new(known) }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -75,7 +75,7 @@ impl Trees {
     fn orphans(&self, root: &Root) -> Vec<Stat> {
         let mut known = self.known();
         let mut orphans = Vec::new();
-        for pid in proc::adopted(self.own) {
+        for pid in self.adopted.now() {
             if known.attempts.contains(&pid) {
                 continue;
             }
