@@ -3,6 +3,7 @@
 //! The log is a sequence of these, one a line. Everything shown or resumed is a fold of them
 //! ([`crate::history`]). Unaware of files and clocks: `store` writes lines, the driver reads the clock.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -36,31 +37,53 @@ impl Event {
     /// `"seq":…,"at":…,"t":…,"kind":…` and what its body has. One line.
     #[must_use]
     pub fn fields(&self) -> String {
-        let mut body = self.body.to_json().expect("every field can be written");
-        if memchr::memchr2(b'\n', b'\r', body.as_bytes()).is_some() {
-            // A result travels as its task wrote it. Inside its strings a line break is escaped, so that
-            // a raw one is a blank between tokens.
-            body = body.replace(['\n', '\r'], " ");
-        }
-        let inner = &body[1..body.len() - 1];
-        let comma = if inner.is_empty() { "" } else { "," };
+        let mut out = String::with_capacity(256);
+        self.write_fields(&mut out);
+        out
+    }
+
+    /// Appends what [`Event::fields`] returns to `out`.
+    pub fn write_fields(&self, out: &mut String) {
         let kind = self.body.kind();
-        format!(
-            r#""seq":{},"at":"{}","t":{},"kind":"{kind}"{comma}{inner}"#,
-            self.seq,
-            utc(self.at),
-            self.t.0
-        )
+        // Writing to a string cannot fail.
+        let _ = write!(out, r#""seq":{},"at":""#, self.seq);
+        write_utc(out, self.at);
+        let _ = write!(out, r#"","t":{},"kind":"{kind}""#, self.t.0);
+        let mut bytes = std::mem::take(out).into_bytes();
+        let start = bytes.len();
+        self.body.write_json(&mut bytes).expect("every field can be written");
+        // Of an object only what is between its braces, with a comma in front.
+        bytes.pop();
+        if bytes.len() == start + 1 {
+            bytes.pop();
+        } else {
+            bytes[start] = b',';
+        }
+        // A result travels as its task wrote it. Inside its strings a line break is escaped, so that a raw one is
+        // a blank between tokens.
+        let mut rest = &mut bytes[start..];
+        while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
+            rest[at] = b' ';
+            rest = &mut rest[at + 1..];
+        }
+        *out = String::from_utf8(bytes).expect("JSON is UTF-8");
     }
 }
 
 /// Milliseconds since 1970 as the log writes them: UTC, with milliseconds.
 #[must_use]
 pub fn utc(at: i64) -> String {
+    let mut out = String::with_capacity(24);
+    write_utc(&mut out, at);
+    out
+}
+
+fn write_utc(out: &mut String, at: i64) {
     match jiff::Timestamp::from_millisecond(at) {
-        Ok(time) => format!("{time:.3}"),
+        // Writing to a string cannot fail.
+        Ok(time) => drop(write!(out, "{time:.3}")),
         // Out of the calendar's range: only a clock that is set wrong by millennia.
-        Err(_) => utc(0),
+        Err(_) => write_utc(out, 0),
     }
 }
 
@@ -96,13 +119,13 @@ macro_rules! bodies {
                 }
             }
 
-            /// The fields, as a JSON object.
+            /// Appends the fields to `out`, as a JSON object.
             ///
             /// # Errors
             /// None in practice: every field can be written.
-            pub fn to_json(&self) -> serde_json::Result<String> {
+            pub fn write_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
                 match self {
-                    $(Self::$name(body) => serde_json::to_string(body),)*
+                    $(Self::$name(body) => serde_json::to_writer(out, body),)*
                 }
             }
 
@@ -1008,7 +1031,12 @@ mod tests {
         let line = format!("{{{}}}", event.fields());
         assert!(!line.contains(['\n', '\r']), "{line}");
         let back = Body::from_json("attempt_ended", &line).unwrap().unwrap();
-        assert_eq!(back.to_json().unwrap(), event.body.to_json().unwrap().replace(['\n', '\r'], " "));
+        let json = |body: &Body| {
+            let mut out = Vec::new();
+            body.write_json(&mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(json(&back), json(&event.body).replace(['\n', '\r'], " "));
         let alive = Event { seq: 1, at: 0, t: Millis(0), body: Alive {}.into() };
         assert_eq!(alive.fields(), r#""seq":1,"at":"1970-01-01T00:00:00.000Z","t":0,"kind":"alive""#);
         assert_eq!(parse_utc(&utc(1_793_000_000_007)), Some(1_793_000_000_007));

@@ -441,7 +441,7 @@ command c { depends_on = [b], on_interrupt = "ask", run = "true" }
     let played = bench.play();
     let place = |kind: &str, task: &str| {
         let found = played.events.iter().find(|event| {
-            let body: serde_json::Value = serde_json::from_str(&event.body.to_json().unwrap()).unwrap();
+            let body: serde_json::Value = serde_json::from_str(&format!("{{{}}}", event.fields())).unwrap();
             event.body.kind() == kind && body["task"] == task
         });
         found.unwrap().seq

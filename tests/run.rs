@@ -224,7 +224,9 @@ impl Source for Disturbances {
 fn shown(events: &[Event]) -> String {
     let mut out = String::new();
     for event in events.iter().filter(|event| !matches!(event.body, Body::Alive(_))) {
-        let mut body: serde_json::Value = serde_json::from_str(&event.body.to_json().unwrap()).unwrap();
+        let mut fields = Vec::new();
+        event.body.write_json(&mut fields).unwrap();
+        let mut body: serde_json::Value = serde_json::from_slice(&fields).unwrap();
         let fields = body.as_object_mut().unwrap();
         for name in ["token", "run", "version", "log"] {
             fields.shift_remove(name);

@@ -46,14 +46,24 @@ impl Inputs {
         let digest = blake3::hash(json.as_bytes());
         let path = self.directory.join(format!("{digest}.json"));
         let known = self.written.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).copied();
-        if known.is_some() && seen(&path) == known {
-            return Ok(path);
-        }
-        if known.is_some() || !super::regular::read(&path).is_ok_and(|there| there == json.as_bytes()) {
-            self.write(&path, json)?;
-        }
-        if let Some(seen) = seen(&path) {
-            self.written.lock().unwrap_or_else(PoisonError::into_inner).insert(digest, seen);
+        let now = if let Some(known) = known {
+            if seen(&path) == Some(known) {
+                return Ok(path);
+            }
+            self.replace(&path, json)?
+        } else {
+            match self.make(&path, json) {
+                Ok(made) => made,
+                // An earlier sitting left it, in part where it was cut off.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    let whole = super::regular::read(&path).is_ok_and(|there| there == json.as_bytes());
+                    if whole { seen(&path) } else { self.replace(&path, json)? }
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        if let Some(now) = now {
+            self.written.lock().unwrap_or_else(PoisonError::into_inner).insert(digest, now);
         }
         Ok(path)
     }
@@ -68,17 +78,10 @@ impl Inputs {
         }
     }
 
-    fn write(&self, path: &Utf8Path, json: &str) -> io::Result<()> {
-        let number = self.making.fetch_add(1, Ordering::Relaxed);
-        let beside = self.directory.join(format!(".new-{number}"));
-        match fs::remove_file(&beside) {
-            // Left by a crash.
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
+    /// Writes a file that is not there. Nobody knows of it before it is whole.
+    fn make(&self, path: &Utf8Path, json: &str) -> io::Result<Option<Seen>> {
         // Read-only: others may be reading the same file.
-        let make = || OpenOptions::new().write(true).create_new(true).mode(0o400).open(&beside);
+        let make = || OpenOptions::new().write(true).create_new(true).mode(0o400).open(path);
         let mut file = match make() {
             // The first of a run.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -88,13 +91,31 @@ impl Inputs {
             made => made?,
         };
         file.write_all(json.as_bytes())?;
-        fs::rename(&beside, path)
+        Ok(file.metadata().ok().as_ref().map(print))
+    }
+
+    /// Puts a file in the place of one that is not what it should be, which others may be reading.
+    fn replace(&self, path: &Utf8Path, json: &str) -> io::Result<Option<Seen>> {
+        let number = self.making.fetch_add(1, Ordering::Relaxed);
+        let beside = self.directory.join(format!(".new-{number}"));
+        match fs::remove_file(&beside) {
+            // Left by a crash.
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let made = self.make(&beside, json)?;
+        fs::rename(&beside, path)?;
+        Ok(made)
     }
 }
 
 fn seen(path: &Utf8Path) -> Option<Seen> {
-    let metadata = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some((metadata.ino(), metadata.size(), metadata.mtime(), metadata.mtime_nsec()))
+    fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file).as_ref().map(print)
+}
+
+fn print(metadata: &fs::Metadata) -> Seen {
+    (metadata.ino(), metadata.size(), metadata.mtime(), metadata.mtime_nsec())
 }
 
 #[cfg(test)]

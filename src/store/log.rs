@@ -56,6 +56,8 @@ pub struct Writer {
     head: Text,
     /// Where the last line ends.
     length: u64,
+    /// The line that is written; kept for its room.
+    line: String,
     failed: Option<Failed>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -157,6 +159,7 @@ impl Writer {
             seq,
             head,
             length,
+            line: String::new(),
             failed: None,
             shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), reach }),
             thread: None,
@@ -202,12 +205,13 @@ impl Writer {
 
     fn write(&mut self, event: &Event) -> io::Result<()> {
         let disk = self.shared.state().synced;
-        let mut line = read::line(event, disk, &self.head);
-        let digest = read::digest(line.as_bytes());
-        line.push('\n');
-        let end = self.length + line.len() as u64;
+        self.line.clear();
+        read::write_line(&mut self.line, event, disk, &self.head);
+        let digest = read::digest(self.line.as_bytes());
+        self.line.push('\n');
+        let end = self.length + self.line.len() as u64;
         self.shared.reach.store(end, Ordering::SeqCst);
-        (&*self.file).write_all(line.as_bytes())?;
+        (&*self.file).write_all(self.line.as_bytes())?;
         self.head = digest;
         self.length = end;
         self.seq = event.seq;

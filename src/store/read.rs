@@ -4,6 +4,7 @@
 //! nobody touches, is decided here and nowhere else.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use camino::Utf8PathBuf;
@@ -185,9 +186,12 @@ pub(super) fn digest(line: &[u8]) -> Text {
     blake3::hash(line).to_hex().as_str().into()
 }
 
-/// The line of `event`, without its end.
-pub(super) fn line(event: &Event, disk: u64, prev: &str) -> String {
-    format!(r#"{{{},"disk":{disk},"prev":"{prev}"}}"#, event.fields())
+/// Appends the line of `event` to `out`, without its end.
+pub(super) fn write_line(out: &mut String, event: &Event, disk: u64, prev: &str) {
+    out.push('{');
+    event.write_fields(out);
+    // Writing to a string cannot fail.
+    let _ = write!(out, r#","disk":{disk},"prev":"{prev}"}}"#);
 }
 
 #[cfg(test)]
@@ -216,7 +220,8 @@ mod tests {
                 }),
             };
             let event = Event { seq, at: 1_793_000_000_000, t: Millis(seq), body };
-            let line = line(&event, seq.saturating_sub(1 + lag), &prev);
+            let mut line = String::new();
+            write_line(&mut line, &event, seq.saturating_sub(1 + lag), &prev);
             prev = digest(line.as_bytes());
             bytes.extend_from_slice(line.as_bytes());
             bytes.push(b'\n');
