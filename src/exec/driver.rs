@@ -13,6 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Interval, MissedTickBehavior};
 
 use super::admission;
 use super::answers;
@@ -135,7 +136,14 @@ pub fn run(
         .on_thread_park(move || clock.idle())
         .build()
         .map_err(RunError::Runtime)?;
-    let outcome = runtime.block_on(nested(plan, options, ports, past));
+    let driving = nested(plan, options, ports, past);
+    // On a thread of its own: a scheduler takes a thread for as busy as it has been, and this one has compiled a
+    // plan. What it then starts would be kept away from where it runs, and wait although a processor is free.
+    let outcome = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("driver".to_owned());
+        let driver = thread.spawn_scoped(scope, || runtime.block_on(driving)).map_err(RunError::Runtime)?;
+        driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
     // Nothing of ours is left but threads that read or copy files for attempts that are gone.
     runtime.shutdown_background();
     outcome
@@ -216,6 +224,11 @@ struct Driver {
     signal: Option<Text>,
     killed: bool,
     alive: Millis,
+    /// What waits for the next time that matters. It is kept, since that seldom changes.
+    timer: Option<(Millis, Boxed<'static, ()>)>,
+    ticks: Interval,
+    /// Whether an attempt was given to the event loop that it has not begun yet.
+    begins: bool,
     /// The event that ends the run, until it is on disk.
     end: Option<Event>,
 }
@@ -294,6 +307,9 @@ impl Driver {
             signal: None,
             killed: false,
             alive: ALIVE,
+            timer: None,
+            ticks: ticks(),
+            begins: false,
             end: None,
         }
     }
@@ -391,6 +407,11 @@ impl Driver {
             self.start_what_may_start();
             if self.is_idle() && (self.killed || self.scheduler.is_over()) {
                 return self.synced().await;
+            }
+            if std::mem::take(&mut self.begins) {
+                // What can run runs before the next end is looked at: attempts that end together would go on
+                // doing so, with nothing running while both are dealt with.
+                tokio::task::yield_now().await;
             }
             match self.happens().await {
                 Happened::Ended(ended) => self.ended(ended)?,
@@ -581,8 +602,10 @@ impl Driver {
     }
 
     fn start(&mut self, job: Job, orders: Orders) {
+        self.begins = true;
         let attempt = job.attempt;
-        let run = attempt::run(Arc::clone(&self.context), job, orders);
+        // In a place of its own: the event loop moves what it is given.
+        let run = Box::pin(attempt::run(Arc::clone(&self.context), job, orders));
         let handle = self.attempts.spawn(async move { Landed::Attempt(Box::new(run.await)) });
         if let Some(flight) = self.flights.get_mut(&attempt) {
             flight.handle = Some(handle.id());
@@ -675,19 +698,23 @@ impl Driver {
     }
 
     async fn happens(&mut self) -> Happened {
-        let timer = self.next_time().map(|at| self.clock.until(at));
+        let next = self.next_time();
+        if next != self.timer.as_ref().map(|(at, _)| *at) {
+            self.timer = next.map(|at| (at, self.clock.until(at)));
+        }
         let alive = self.is_alive();
         // Signals and times come first: attempts that end all the time must not keep them waiting.
         tokio::select! {
             biased;
             Some(notice) = self.notices.recv() => Happened::Told(notice),
-            () = async { match timer { Some(timer) => timer.await, None => std::future::pending().await } } => {
+            () = passes(&mut self.timer) => {
+                self.timer = None;
                 Happened::Time
             }
             // Before the end of those who said it.
             Some((of, spoken)) = self.spoken.recv() => Happened::Spoken(of, spoken),
             Some(ended) = self.attempts.join_next_with_id() => Happened::Ended(ended),
-            () = tokio::time::sleep(TICK), if alive => Happened::Tick,
+            _ = self.ticks.tick(), if alive => Happened::Tick,
         }
     }
 
@@ -867,6 +894,21 @@ impl Driver {
                 }
             }
         }
+    }
+}
+
+/// Late ones are not made up for.
+fn ticks() -> Interval {
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
+/// Waits for the time of `timer`; for ever where there is none.
+async fn passes(timer: &mut Option<(Millis, Boxed<'static, ()>)>) {
+    match timer {
+        Some((_, timer)) => timer.await,
+        None => std::future::pending().await,
     }
 }
 
