@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """What the executor costs on top of its tasks, beside GNU make and ninja in one run.
 
-    benches/overhead.py [--plan PATH] [--tasks N] [--jobs N] [--rounds N] [--command TEXT]
+    benches/overhead.py [--plan PATH] [--xtask PATH] [--tasks N] [--jobs N] [--rounds N] [--command TEXT]
 
 Writes the same graph three times (wide: no edges; layered: layers of 100 tasks, each waiting for three),
 runs the tools in turn, round after round, and prints wall time, CPU time and peak memory as medians, and as
 medians of the ratios to each peer within a round. The log is durable, as always. `ninja, kept` is ninja whose
 commands write their streams into two files each, as every attempt of a plan does: what a tool that keeps them
-pays the system at least. make runs a recipe that is
-only `:` without any shell at all, so the default command is one that all three give to `sh`.
+pays the system at least. `bare` (`cargo xtask bare`, where `--xtask` is built) starts the program of the list
+commands, keeps its streams and waits, and nothing else, or works for some microseconds after each: the floor of
+any executor, and how much it may spend on each task before it is slower than another. make runs a recipe that is
+only `:` without any shell at all, so the default command is one that all three give to `sh`. All search
+programs on a short `PATH`, since list commands are searched by us and builtins of the shell are not.
 """
 import argparse, os, pathlib, resource, shutil, statistics, subprocess, sys, tempfile, time
 
@@ -48,7 +51,8 @@ def measure(argv, folder):
             (folder / left).rename(folder / f"old-{time.monotonic_ns()}")
     (folder / "kept").mkdir()
     start = time.monotonic()
-    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               env=os.environ | {"PATH": "/usr/local/bin:/usr/bin:/bin"})
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.monotonic() - start
     if status:
@@ -60,6 +64,7 @@ def measure(argv, folder):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--plan", default="target/release/plan")
+    p.add_argument("--xtask", default="target/release/xtask")
     p.add_argument("--tasks", type=int, default=10_000)
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--rounds", type=int, default=5)
@@ -75,7 +80,10 @@ def main():
                      "plan, list": [plan, "run", "--plan", "list.plan", "--jobs", str(a.jobs), "--quiet"],
                      "make": ["make", f"-j{a.jobs}", "-s"], "ninja": ["ninja", f"-j{a.jobs}", "--quiet"],
                      "ninja, kept": ["ninja", "-f", "kept.ninja", f"-j{a.jobs}", "--quiet"]}
-            tools = {k: v for k, v in tools.items() if shutil.which(v[0])}
+            tools = {k: [shutil.which(v[0]), *v[1:]] for k, v in tools.items() if shutil.which(v[0])}
+            bare = pathlib.Path(a.xtask).resolve()
+            for micros in (0, 50, 100, 150) if bare.exists() else ():
+                tools[f"bare +{micros} us"] = [str(bare), "bare", str(a.tasks), str(a.jobs), str(micros), "kept"]
             runs = {k: [] for k in tools}
             for _ in range(a.rounds):
                 for tool, argv in tools.items():
@@ -86,7 +94,7 @@ def main():
                 ratios = "".join(
                     f"   {statistics.median(r[0] / q[0] for r, q in zip(rows, runs[peer])):.2f} x wall"
                     f" {statistics.median(r[1] / q[1] for r, q in zip(rows, runs[peer])):.2f} x cpu of {peer}"
-                    for peer in ("make", "ninja", "ninja, kept") if peer in runs and peer != tool and tool.startswith("plan"))
+                    for peer in ("make", "ninja", "ninja, kept") if peer in runs and peer != tool and tool.startswith(("plan", "bare")))
                 print(f"  {tool:12} wall {wall:6.2f} s  cpu {cpu:6.2f} s  peak {peak:5.1f} MiB{ratios}")
 
 

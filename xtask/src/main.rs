@@ -1,6 +1,8 @@
 //! `cargo xtask`: what maintaining the repository needs. `docs` renders the generated pages from the
-//! tables of the library, `generate` prints plans of any size for measurements.
+//! tables of the library, `generate` prints plans of any size for measurements, `bare`
+//! is what they are measured by.
 
+mod bare;
 mod docs;
 mod generate;
 
@@ -8,7 +10,9 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask docs [--check]           write docs/*.md from the tables; --check only compares
-       cargo xtask generate SHAPE TASKS     print a plan: wide, chain, star, layers or dense";
+       cargo xtask generate SHAPE TASKS     print a plan: wide, chain, star, layers or dense
+       cargo xtask bare TASKS JOBS MICROS DIRECTORY
+                                            start `true` so often, and work so long after each";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -17,6 +21,7 @@ fn main() -> ExitCode {
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["generate", shape, tasks] => generate::run(shape, tasks),
+        ["bare", tasks, jobs, micros, directory] => bare::run(tasks, jobs, micros, directory),
         _ => Err(USAGE.to_owned()),
     };
     match done {
