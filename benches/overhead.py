@@ -8,8 +8,9 @@ runs the tools in turn, round after round, and prints wall time, CPU time and pe
 medians of the ratios to each peer within a round. The log is durable, as always. `ninja, kept` is ninja whose
 commands write their streams into two files each, as every attempt of a plan does: what a tool that keeps them
 pays the system at least. `bare` (`cargo xtask bare`, where `--xtask` is built) starts the program of the list
-commands, keeps its streams and waits, and nothing else, or works for some microseconds after each: the floor of
-any executor, and how much it may spend on each task before it is slower than another. make runs a recipe that is
+commands, keeps its streams and waits, and nothing else: the floor of any executor. Or it works for some
+microseconds after each: how much one may spend on each task before it is slower than another. Or it makes the
+system calls that a durable log and the checks of an attempt owe: how much of that is left. make runs a recipe that is
 only `:` without any shell at all, so the default command is one that all three give to `sh`. All search
 programs on a short `PATH`, since list commands are searched by us and builtins of the shell are not.
 """
@@ -82,8 +83,9 @@ def main():
                      "ninja, kept": ["ninja", "-f", "kept.ninja", f"-j{a.jobs}", "--quiet"]}
             tools = {k: [shutil.which(v[0]), *v[1:]] for k, v in tools.items() if shutil.which(v[0])}
             bare = pathlib.Path(a.xtask).resolve()
-            for micros in (0, 50, 100, 150) if bare.exists() else ():
-                tools[f"bare +{micros} us"] = [str(bare), "bare", str(a.tasks), str(a.jobs), str(micros), "kept"]
+            works = {"bare": "0", "bare +50 us": "50", "bare +100 us": "100", "bare, owed": "owed"}
+            for tool, work in works.items() if bare.exists() else ():
+                tools[tool] = [str(bare), "bare", str(a.tasks), str(a.jobs), work, "kept"]
             runs = {k: [] for k in tools}
             for _ in range(a.rounds):
                 for tool, argv in tools.items():

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask docs [--check]           write docs/*.md from the tables; --check only compares
        cargo xtask generate SHAPE TASKS     print a plan: wide, chain, star, layers or dense
-       cargo xtask bare TASKS JOBS MICROS DIRECTORY
-                                            start `true` so often, and work so long after each";
+       cargo xtask bare TASKS JOBS WORK DIRECTORY
+                                            start `true` so often; WORK for each: microseconds, or owed";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["generate", shape, tasks] => generate::run(shape, tasks),
-        ["bare", tasks, jobs, micros, directory] => bare::run(tasks, jobs, micros, directory),
+        ["bare", tasks, jobs, work, directory] => bare::run(tasks, jobs, work, directory),
         _ => Err(USAGE.to_owned()),
     };
     match done {
