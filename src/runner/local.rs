@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
@@ -19,6 +19,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::proc::TOKEN;
 use super::program::Programs;
+use super::signals::is_ignored;
 use super::spawn::{Spawner, Wanted};
 use super::sweep::{PAUSE, Sweep};
 use super::tree::{Root, Trees};
@@ -42,6 +43,8 @@ pub struct Local {
     chain: Option<String>,
     programs: Programs,
     trees: Arc<Trees>,
+    /// Has seen to it that processes stay until we ask how they ended.
+    kept: Once,
 }
 
 impl Local {
@@ -52,6 +55,10 @@ impl Local {
         let _ = SigSet::from_iter([SIGCHLD]).thread_block();
         let (mut base, mut chain) = (Vec::new(), None);
         for (name, value) in environment {
+            // Of two with one name the first counts, as for whoever asks for it: the other may be a secret.
+            if base.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
             if !name.as_encoded_bytes().starts_with(b"PLAN_") {
                 base.push((name, value));
             } else if name == TOKEN {
@@ -64,7 +71,20 @@ impl Local {
             chain,
             programs: Programs::default(),
             trees: Arc::new(Trees::new()),
+            kept: Once::new(),
         }
+    }
+
+    /// Whoever started us may ignore `CHLD`: what ends is then gone, and how it ended is lost. A handler, which is
+    /// never called, undoes that.
+    fn keep_ended(&self) {
+        let kind = tokio::signal::unix::SignalKind::child();
+        self.kept.call_once(|| {
+            if is_ignored(kind) {
+                // Where it cannot be undone, every attempt says that its exit was lost.
+                let _ = tokio::signal::unix::signal(kind);
+            }
+        });
     }
 
     fn search_path<'a>(&'a self, start: &'a Start) -> &'a OsStr {
@@ -122,6 +142,7 @@ fn cannot_start(start: &Start, name: &str, error: &io::Error) -> NotStarted {
 
 impl Runner for Local {
     fn start(&self, start: &Start) -> Result<Box<dyn Process>, NotStarted> {
+        self.keep_ended();
         let started = Instant::now();
         let pid = self.spawn(start)?;
         self.trees.started(pid);

@@ -31,11 +31,15 @@ pub(super) struct Stat {
     pub group: i32,
     /// Whether it has ended and waits to be reaped.
     pub zombie: bool,
+    /// How large its environment is; none where there is none yet, or it is not ours to know.
+    pub environment: Option<u64>,
+    /// Whether it has memory: kernel threads and what has ended do not.
+    pub has_memory: bool,
 }
 
 /// What is known of `pid`; none once it is gone.
 pub(super) fn stat(pid: i32) -> Option<Stat> {
-    let mut buffer = [0; 512];
+    let mut buffer = [0; 1024];
     let text = read(&path(pid, "stat"), &mut buffer)?;
     parse_stat(pid, text)
 }
@@ -48,7 +52,19 @@ fn parse_stat(pid: i32, text: &[u8]) -> Option<Stat> {
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
     let start = fields.nth(16)?.parse().ok()?;
-    Some(Stat { id: Id { pid, start }, parent, group, zombie: matches!(state, "Z" | "X") })
+    let has_memory = fields.next()? != "0";
+    let mut place = || fields.nth(26)?.parse::<u64>().ok();
+    let begin = place();
+    let end = fields.next().and_then(|end| end.parse().ok()).filter(|&end| end != 0);
+    let environment = begin.zip(end).and_then(|(begin, end): (u64, u64)| end.checked_sub(begin));
+    Some(Stat {
+        id: Id { pid, start },
+        parent,
+        group,
+        zombie: matches!(state, "Z" | "X"),
+        environment,
+        has_memory,
+    })
 }
 
 /// The children of `pid`, of all its threads. Falls back to a look at every process where the kernel
@@ -127,20 +143,30 @@ pub(super) enum Mark {
     Chain(String),
     /// It carries none.
     Missing,
-    /// There is nothing to read: it is just starting or ending, or has no variable at all.
+    /// Nothing can be read: it has ended, or is not ours to look into.
     Unread,
+    /// It is just becoming another program, and has to be looked at again; or it has no variable at all.
+    Changing,
 }
 
 /// How `pid` is marked.
 pub(super) fn mark(pid: i32) -> Mark {
-    let environment = std::fs::read(path(pid, "environ")).unwrap_or_default();
-    if environment.is_empty() {
-        return Mark::Unread;
+    let Ok(environment) = std::fs::read(path(pid, "environ")) else { return Mark::Unread };
+    // What a read in parts has cut off ends without a NUL.
+    let mut whole = environment.split_inclusive(|&byte| byte == 0).filter_map(|one| one.strip_suffix(b"\0"));
+    let value = whole.find_map(|variable| variable.strip_prefix(TOKEN.as_bytes())?.strip_prefix(b"="));
+    if let Some(value) = value {
+        return Mark::Chain(String::from_utf8_lossy(value).into_owned());
     }
-    let value = environment
-        .split(|&byte| byte == 0)
-        .find_map(|variable| variable.strip_prefix(TOKEN.as_bytes())?.strip_prefix(b"="));
-    value.map_or(Mark::Missing, |value| Mark::Chain(String::from_utf8_lossy(value).into_owned()))
+    match stat(pid) {
+        // A program that is just being replaced has no environment, or only the start of one.
+        Some(stat) if stat.has_memory && !stat.zombie => match stat.environment {
+            Some(size) if size > 0 && size == environment.len() as u64 => Mark::Missing,
+            None if environment.ends_with(b"\0") => Mark::Missing,
+            Some(_) | None => Mark::Changing,
+        },
+        _ => Mark::Unread,
+    }
 }
 
 impl Mark {
@@ -148,7 +174,7 @@ impl Mark {
     pub(super) fn holds(&self, token: &str) -> bool {
         match self {
             Self::Chain(chain) => chain.split(':').any(|one| one == token),
-            Self::Missing | Self::Unread => false,
+            Self::Missing | Self::Unread | Self::Changing => false,
         }
     }
 }
@@ -172,10 +198,29 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_brackets() {
-        let line = b"7 (a) b) S) Z 1 7 6 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 12345 0 0";
-        let found = parse_stat(7, line).unwrap();
-        assert_eq!(found, Stat { id: Id { pid: 7, start: 12345 }, parent: 1, group: 7, zombie: true });
+        let line = "7 (a) b) S) Z 1 7 6 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 12345 4096 0";
+        let rest = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 1000 1200 0";
+        let found = parse_stat(7, format!("{line} {rest}").as_bytes()).unwrap();
+        let mut expected = Stat {
+            id: Id { pid: 7, start: 12345 },
+            parent: 1,
+            group: 7,
+            zombie: true,
+            environment: Some(200),
+            has_memory: true,
+        };
+        assert_eq!(found, expected);
+        expected.environment = None;
+        assert_eq!(parse_stat(7, line.as_bytes()).unwrap(), expected, "an old kernel says less");
         assert_eq!(parse_stat(7, b"7 (cut"), None);
+    }
+
+    #[test]
+    fn the_environment_of_this_process_has_the_size_that_is_told() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let told = stat(own).unwrap();
+        let size = std::fs::read("/proc/self/environ").unwrap().len() as u64;
+        assert_eq!((told.environment, told.has_memory), (Some(size), true));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Signals to the executor, as notices: `INT`, `TERM` and `HUP`.
 
+use nix::sys::signal::{SIGHUP, SIGINT, SIGTERM, SigSet};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
@@ -13,6 +14,8 @@ pub struct Signals {
 
 impl Source for Signals {
     fn connect(&mut self, post: Post) {
+        // Whoever started us may have blocked them; where they stay so, `plan stop` ends the run.
+        let _ = SigSet::from_iter([SIGINT, SIGTERM, SIGHUP]).thread_unblock();
         let hangup = (SignalKind::hangup(), "HUP");
         // Who starts us so that a hang-up is ignored wants us to outlive the terminal.
         let hangup = Some(hangup).filter(|(kind, _)| !is_ignored(*kind));
@@ -37,7 +40,7 @@ impl Drop for Signals {
 }
 
 /// Whether we were started with `kind` ignored, as `nohup` does it. Where the system does not tell, it is not.
-fn is_ignored(kind: SignalKind) -> bool {
+pub(super) fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();

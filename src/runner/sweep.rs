@@ -31,7 +31,7 @@ impl Sweep {
         if self.tokens.is_empty() {
             return true;
         }
-        let carriers = tree::carriers(&self.tokens);
+        let (carriers, again) = tree::carriers(&self.tokens);
         let late = self.begun.elapsed() >= GRACE;
         for id in &carriers {
             if late {
@@ -41,7 +41,8 @@ impl Sweep {
                 self.asked.push(*id);
             }
         }
-        carriers.is_empty() || self.begun.elapsed() >= GRACE + GONE
+        let again = again && self.begun.elapsed() < tree::UNCLEAR;
+        carriers.is_empty() && !again || self.begun.elapsed() >= GRACE + GONE
     }
 }
 

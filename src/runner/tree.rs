@@ -5,12 +5,17 @@
 //! signalled, and nothing else is reaped.
 
 use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 
 use super::proc::{self, Adopted, Id, Mark, Stat};
 use crate::source::Text;
+
+/// How long a process may be without variables before it is one that has none: becoming another program takes
+/// less.
+pub(super) const UNCLEAR: Duration = Duration::from_millis(500);
 
 /// What the runner knows of the processes below it.
 #[derive(Debug)]
@@ -29,6 +34,8 @@ struct Known {
     kin: FxHashMap<Id, Text>,
     /// Children of ours that belong to no attempt, those that were there before us first of all.
     foreign: FxHashMap<i32, Option<u64>>,
+    /// Children of ours of which nothing could be said yet, since when.
+    unclear: FxHashMap<Id, Instant>,
 }
 
 /// An attempt's own process and its token.
@@ -71,27 +78,37 @@ impl Trees {
         }
     }
 
-    /// Children of ours that are left of the attempt: those that were orphaned.
-    fn orphans(&self, root: &Root) -> Vec<Stat> {
+    /// Children of ours that are left of the attempt: those that were orphaned. And whether one has to be looked at
+    /// again.
+    fn orphans(&self, root: &Root) -> (Vec<Stat>, bool) {
         let mut known = self.known();
-        let mut orphans = Vec::new();
+        let (mut orphans, mut again) = (Vec::new(), false);
         for pid in self.adopted.now() {
             if known.attempts.contains(&pid) {
                 continue;
             }
             let Some(stat) = proc::stat(pid) else { continue };
-            if known.foreign.get(&pid).is_some_and(|start| start.is_none_or(|s| s == stat.id.start)) {
-                continue;
-            }
+            let foreign = |start: &Option<u64>| start.is_none_or(|start| start == stat.id.start);
             let ours = if let Some(token) = known.kin.get(&stat.id) {
                 *token == root.token
             } else if stat.group == root.pid.as_raw_nonzero().get() {
                 true
+            } else if known.foreign.get(&pid).is_some_and(foreign) {
+                false
             } else {
                 match proc::mark(pid) {
                     mark if mark.holds(&root.token) => true,
                     // Another attempt's, or one of a run that this one is inside of.
                     Mark::Chain(_) | Mark::Unread => false,
+                    Mark::Changing => {
+                        let since = *known.unclear.entry(stat.id).or_insert_with(Instant::now);
+                        if since.elapsed() < UNCLEAR {
+                            again = true;
+                        } else {
+                            known.foreign.insert(pid, Some(stat.id.start));
+                        }
+                        false
+                    }
                     Mark::Missing => {
                         known.foreign.insert(pid, Some(stat.id.start));
                         false
@@ -99,17 +116,18 @@ impl Trees {
                 }
             };
             if ours {
+                known.unclear.remove(&stat.id);
                 known.kin.insert(stat.id, root.token.clone());
                 orphans.push(stat);
             }
         }
-        orphans
+        (orphans, again)
     }
 
     /// Looks at all that the attempt has started so far, so that it is known by ancestry from now on.
     /// Returns those that still run, the attempt's own process left out.
     pub(super) fn observe(&self, root: &Root) -> Vec<Stat> {
-        let mut members = self.orphans(root);
+        let (mut members, _) = self.orphans(root);
         let mut seen: FxHashSet<i32> = members.iter().map(|stat| stat.id.pid).collect();
         let own = root.pid.as_raw_nonzero().get();
         let mut parents: Vec<i32> = seen.iter().copied().chain([own]).collect();
@@ -151,9 +169,15 @@ impl Trees {
     pub(super) fn signal(&self, root: &Root, signals: &[Signal]) {
         // Looked at before anything dies, so that ancestry is still there to see.
         let members = self.observe(root);
+        let own = root.pid.as_raw_nonzero().get();
+        // The attempt's own process can have gone to another group. It is not reaped yet: its number is its own.
+        let left = proc::stat(own).is_some_and(|stat| stat.group != own);
         for &signal in signals {
             // Fails only if nobody is left.
             let _ = rustix::process::kill_process_group(root.pid, signal);
+            if left {
+                let _ = rustix::process::kill_process(root.pid, signal);
+            }
             for member in &members {
                 if member.group != root.pid.as_raw_nonzero().get() {
                     send(member.id, signal);
@@ -165,8 +189,8 @@ impl Trees {
     /// Kills all of the attempt but its own process, which has ended, and reaps what came to us. Returns
     /// whether something is still there and the call has to be repeated.
     pub(super) fn clear(&self, root: &Root) -> bool {
-        let orphans = self.orphans(root);
-        if self.reaps && orphans.is_empty() && !self.has_kin(root) {
+        let (orphans, again) = self.orphans(root);
+        if !again && self.reaps && orphans.is_empty() && !self.has_kin(root) {
             // Whoever is left of a tree whose root has ended is below an orphan, and orphans come to us.
             return false;
         }
@@ -178,7 +202,7 @@ impl Trees {
         for member in &members {
             send(member.id, Signal::KILL);
         }
-        !members.is_empty() || !self.orphans(root).is_empty()
+        again || !members.is_empty() || !self.orphans(root).0.is_empty()
     }
 
     fn has_kin(&self, root: &Root) -> bool {
@@ -187,17 +211,18 @@ impl Trees {
     }
 }
 
-/// Every process that carries one of these tokens, and their descendants.
-pub(super) fn carriers(tokens: &[Text]) -> Vec<Id> {
+/// Every process that carries one of these tokens, and their descendants. And whether one has to be looked at
+/// again.
+pub(super) fn carriers(tokens: &[Text]) -> (Vec<Id>, bool) {
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    let mut found: Vec<Id> = proc::all()
-        .filter(|&pid| pid != own)
-        .filter(|&pid| {
-            let mark = proc::mark(pid);
-            tokens.iter().any(|token| mark.holds(token))
-        })
-        .filter_map(|pid| proc::stat(pid).map(|stat| stat.id))
-        .collect();
+    let (mut found, mut again) = (Vec::new(), false);
+    for pid in proc::all().filter(|&pid| pid != own) {
+        let mark = proc::mark(pid);
+        again |= mark == Mark::Changing;
+        if tokens.iter().any(|token| mark.holds(token)) {
+            found.extend(proc::stat(pid).map(|stat| stat.id));
+        }
+    }
     let mut seen: FxHashSet<i32> = found.iter().map(|id| id.pid).collect();
     let mut next = 0;
     while next < found.len() {
@@ -212,7 +237,7 @@ pub(super) fn carriers(tokens: &[Text]) -> Vec<Id> {
         }
         next += 1;
     }
-    found
+    (found, again)
 }
 
 /// Sends `signal` to exactly this process: a later one with its number is left alone.

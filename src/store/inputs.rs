@@ -13,8 +13,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{RunDir, ensure_directory};
 
-/// Inode, size and modification time: what a task cannot change unseen but on purpose.
-type Seen = (u64, u64, i64, i64);
+/// Inode, size, and the times of its last modification and change: what a task cannot change unseen.
+type Seen = (u64, u64, (i64, i64), (i64, i64));
 
 /// Inputs of at most so many bytes are kept: a file takes as much room.
 const SMALL: usize = 4096;
@@ -115,7 +115,8 @@ fn seen(path: &Utf8Path) -> Option<Seen> {
 }
 
 fn print(metadata: &fs::Metadata) -> Seen {
-    (metadata.ino(), metadata.size(), metadata.mtime(), metadata.mtime_nsec())
+    let modified = (metadata.mtime(), metadata.mtime_nsec());
+    (metadata.ino(), metadata.size(), modified, (metadata.ctime(), metadata.ctime_nsec()))
 }
 
 #[cfg(test)]

@@ -113,3 +113,81 @@ command clean { stage = "epilogue", always = true, run = "touch cleaning; until 
     assert_eq!((&status["exit"], &status["verdict"]), (&"completed".into(), &"valid".into()));
     assert_eq!(status["tasks"]["tell"]["blocked"]["reason"], "stopped");
 }
+
+#[test]
+fn nothing_escapes_the_end_of_its_attempt() {
+    // Each of these is in the middle of becoming another program when its attempt ends.
+    let pack = Pack::new(
+        r#"
+command list { run = "seq -f '\"k%g\"' -s , 1 80 | sed 's/.*/{\"l\":[&]}/'", emits = { l: [string] } }
+command away { depends_on = [list], over = list.l, max_fanout = 80, run = ["setsid", "-f", "sleep", "30.1741"] }
+command near {
+    depends_on = [list]
+    over       = list.l
+    max_fanout = 80
+    shell      = "sh"
+    run        = "(sleep 30.1742 &); exit 0"
+}
+"#,
+    );
+    for jobs in ["2", "4"] {
+        let ran = pack.run(&["--jobs", jobs, "--quiet"]);
+        assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{ran:?}");
+        for left in ["30.1741", "30.1742"] {
+            assert_eq!(processes_with(left), [""; 0], "nothing is left running");
+        }
+    }
+}
+
+#[test]
+fn who_starts_us_without_the_signal_of_ends_loses_none() {
+    let pack = Pack::new(
+        "command a { run = \"grep SigIgn /proc/self/status > ignored\" }\ncommand b { run = \"exit 3\" }",
+    );
+    let plan = env!("CARGO_BIN_EXE_plan");
+    let mut command = Command::new("env");
+    command.args([
+        "--ignore-signal=CHLD",
+        "--block-signal=CHLD",
+        plan,
+        "run",
+        "--plan",
+        "p.plan",
+        "--keep-going",
+    ]);
+    let ran = came(command.current_dir(pack.path()).output().unwrap());
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert_eq!(pack.status()["tasks"]["a"]["status"], "pass", "{ran:?}");
+    assert_eq!(pack.status()["tasks"]["b"]["note"], "exit 3", "{ran:?}");
+    let ignored = pack.read("ignored");
+    let ignored = u64::from_str_radix(ignored.trim().rsplit('\t').next().unwrap(), 16).unwrap();
+    assert_eq!(ignored >> 16 & 1, 0, "no task ignores it either: {ignored:x}");
+}
+
+#[test]
+fn who_starts_us_with_signals_blocked_can_interrupt() {
+    let pack = Pack::new(PLAN);
+    let child = running(&pack, &["env", "--block-signal=INT,TERM"]);
+    signal(&child, "TERM");
+    pack.wait_for("cleaning");
+    pack.write("go", "");
+    assert_eq!(end(child).code, 143);
+}
+
+#[test]
+fn an_attempt_that_left_its_group_is_ended() {
+    let pack = Pack::new(
+        "command a { timeout = 300ms, run = [\"python3\", \"-c\", \"import os, time; \
+         os.setpgid(0, os.getpgid(os.getppid())); time.sleep(30.1743)\"] }",
+    );
+    let since = std::time::Instant::now();
+    // In a session of its own, so that the group is ours to join.
+    let plan = env!("CARGO_BIN_EXE_plan");
+    let mut command = Command::new("setsid");
+    let ran = came(
+        command.args(["-w", plan, "run", "--plan", "p.plan"]).current_dir(pack.path()).output().unwrap(),
+    );
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.out.contains("timed out"), "{ran:?}");
+    assert!(since.elapsed() < std::time::Duration::from_secs(15), "{:?}", since.elapsed());
+}
