@@ -78,14 +78,14 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
                 return Err(Failure::new(format!("`{task}` asks another question by now: look at it first")));
             }
             requests::append(&opened, lock, given)?;
-            let name = &opened.history.run;
+            let (name, state) = (&opened.history.run, super::state::option(&opened.run));
             let open: Vec<_> =
                 opened.history.questions().filter(|(_, question)| question.number != number).collect();
             let also = match &open[..] {
                 [] => String::new(),
                 [(other, _), ..] => format!("; `{other}` still waits for an answer"),
             };
-            print(format!("{task}: {answer}{also}\ngo on with `plan run --resume {name}`\n"))?;
+            print(format!("{task}: {answer}{also}\ngo on with `plan run --resume {name}{state}`\n"))?;
         }
     }
     Ok(Exit::Good)
@@ -113,7 +113,8 @@ fn question(opened: &Opened, task: &str) -> Result<u64, Failure> {
         let cut_off = row.is_some_and(|row| row.running.is_some() || row.cut_off);
         // It asks once somebody has seen that it was interrupted.
         let resume = if cut_off && !opened.held {
-            format!("; it was interrupted: `plan run --resume {}` looks at that first", opened.run.name)
+            let (name, state) = (&opened.run.name, super::state::option(&opened.run));
+            format!("; it was interrupted: `plan run --resume {name}{state}` looks at that first")
         } else {
             String::new()
         };

@@ -13,12 +13,12 @@ use super::wiring::{Control, Lost, Readers, RunFiles, RunLog, Shown, lock, tail}
 use super::{Answer, Exit, Failure, calls, plans, print, requests, say, secrets, status, streams, values};
 use crate::clock::Real;
 use crate::compile::{Bindings, Compiled};
-use crate::event::{Ceilings, Event, FileSet, PlanAdmitted, Verdict};
+use crate::event::{Ceilings, Event, FileSet, PlanAdmitted, Status, Verdict};
 use crate::exec::admission::{self, Machine, Operator};
 use crate::exec::ports::{Ports, Source};
 use crate::exec::reuse::{Common, Past};
 use crate::exec::{self, Outcome, RunOptions};
-use crate::history::History;
+use crate::history::{History, State};
 use crate::ir::{Millis, Shell, Usd, dump};
 use crate::report::Roles;
 use crate::report::lines::Detail;
@@ -107,7 +107,7 @@ pub(super) struct Arguments {
     /// The most that captured files may take in all
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "1GiB")]
     files_limit: u64,
-    /// Say nothing but how the run came out, and that only where it is not valid
+    /// Say nothing but how the run came out, and that only where something did not hold
     #[arg(long, short, conflicts_with = "verbose")]
     quiet: bool,
     /// Say when attempts start, and list everything at the end
@@ -438,6 +438,10 @@ fn go_on(
     };
     let mut reasons = resume::refusals(&about, &before, &now);
     reasons.extend(secrets::differences(&about));
+    let then = about.workspace.as_deref().map_or(&*admitted.pack, Utf8Path::new);
+    if arguments.workspace.is_some() && admitted.workspace != then {
+        reasons.push(format!("its workspace is `{then}`"));
+    }
     if !reasons.is_empty() {
         let reasons = reasons.join("; ");
         return Err(Failure::new(format!("`{}` is not gone on with: {reasons}", run.name)));
@@ -462,6 +466,7 @@ fn go_on(
     // What the operator does not say anew is as it was.
     let operator = &admitted.operator;
     let ceilings = admission::ceilings(&admitted.plan, operator, Some(history.ceilings));
+    let ended = history.state() == State::Ended;
     let closed = exec::resume::closed_by(&admitted.plan, &history, ceilings);
     let admission = PlanAdmitted {
         ceilings,
@@ -473,6 +478,11 @@ fn go_on(
         && let Some(why) = closed
     {
         say(&format!("plan: `{}` stays as it ended: {why}\n", run.name));
+    } else if arguments.from.is_none() && ended {
+        say(&format!(
+            "plan: `{}` stays as it ended; `--from TASK` runs a task again, and all behind it\n",
+            run.name
+        ));
     }
     Ok(Sitting { run, about, lock: shared, writer, store, past, admission, reused: None })
 }
@@ -580,8 +590,9 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
     }
     let code = exit(&outcome);
     if let Some(people) = people {
-        let quiet = detail == Detail::Quiet && matches!(code, Ok(Exit::Good));
-        let lines = if quiet { Vec::new() } else { summary(run, about, admitted, outcome, detail)? };
+        let all_holds = outcome.history.rows.iter().all(|row| row.status().is_none_or(Status::holds));
+        let silent = detail == Detail::Quiet && matches!(code, Ok(Exit::Good)) && all_holds;
+        let lines = if silent { Vec::new() } else { summary(run, about, admitted, outcome, detail)? };
         let mut people = lock(&people);
         people.end(&lines);
         if let Some(why) = people.lost() {

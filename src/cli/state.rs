@@ -10,6 +10,7 @@ use crate::event::{Body, Event, Raw, Warning};
 use crate::history::{History, Stakes, State};
 use crate::ir::dump;
 use crate::report::status;
+use crate::report::text::shell_word;
 use crate::source::Text;
 use crate::store::about::About;
 use crate::store::mask::Mask;
@@ -28,6 +29,14 @@ impl StateArguments {
     pub(super) fn open(&self) -> StateDir {
         StateDir::new(self.state_dir.clone())
     }
+}
+
+/// What a command needs to find `run` again, with a blank in front; nothing where that is the default.
+pub(super) fn option(run: &RunDir) -> String {
+    let runs = run.path.parent().filter(|runs| runs.ends_with("runs"));
+    // A called run is looked at through the run that calls it.
+    let kept = runs.and_then(Utf8Path::parent).map(shown).filter(|kept| kept != ".plan");
+    kept.map_or_else(String::new, |kept| format!(" --state-dir {}", shell_word(&kept)))
 }
 
 impl From<store::Error> for Failure {

@@ -208,6 +208,7 @@ pub(super) fn summary(opened: &Opened, detail: Detail) -> Vec<String> {
         report: &|task| report_of(opened, task),
         file: &|set, path| store.path_of(set, path).map(|path| shown(&path)),
         run: &shown(&opened.run.path),
+        state: &super::state::option(&opened.run),
     };
     summary::lines(&opened.history, opened.state(), &Roles::of(&opened.plan), &places, style)
 }

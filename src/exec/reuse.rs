@@ -283,13 +283,16 @@ pub(super) fn result(s: &Scheduler, task: TaskId, element: Option<&str>) -> Resu
         }
     }
     let Some(row) = past.history.row(&s.name(unit)) else { return no("the other run has no such instance") };
+    if row.answered.is_some() {
+        return no("a person answered for it there");
+    }
     let last = match (row.status(), &row.last) {
         (None, _) => return no("it had not settled there"),
         (Some(status), _) if !status.passes() => {
             return Err(compact_str::format_compact!("it {} there", came_out(status)));
         }
         (Some(_), Some(last)) if matches!(last.grade, Grade::Pass | Grade::Partial) => last,
-        (Some(_), _) => return no("a person answered for it there"),
+        (Some(_), _) => return no("nothing of it passed there"),
     };
     if row.round > 1 {
         return no("it was sent back there");

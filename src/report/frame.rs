@@ -106,7 +106,8 @@ fn line(task: &Running, names: usize, width: usize, paint: Paint) -> String {
         return text::cut(&head, width);
     }
     // Fewer columns than these say nothing.
-    let last = if room < 8 { String::new() } else { text::cut(&text::clean(&task.last_line), room) };
+    let last =
+        if room < 8 { String::new() } else { text::cut(&text::clean(last_written(&task.last_line)), room) };
     if last.is_empty() { head } else { format!("{head}  {}", paint.with(Tone::Dim, &last)) }
 }
 
@@ -158,6 +159,11 @@ impl Drawn {
         self.open = open;
         out
     }
+}
+
+/// What a terminal would show of a line that was written over: what follows its last return.
+fn last_written(line: &str) -> &str {
+    line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default()
 }
 
 #[cfg(test)]

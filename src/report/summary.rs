@@ -27,6 +27,8 @@ pub struct Places<'a> {
     pub report: &'a dyn Fn(&str) -> Option<String>,
     /// The run's directory.
     pub run: &'a str,
+    /// What commands that are typed next need besides, with a blank in front: where the run is kept.
+    pub state: &'a str,
 }
 
 /// How a summary is written.
@@ -157,36 +159,33 @@ impl<'a> Summary<'a> {
         });
     }
 
-    /// Tasks that never ran, by what is to blame.
+    /// Tasks that never ran, by what is to blame: tasks before instances, of which the rest is counted.
     fn not_run(&self, out: &mut Vec<String>) {
-        let mut by_cause: IndexMap<String, Vec<String>> = IndexMap::new();
+        let mut by_cause: IndexMap<String, (Vec<String>, Vec<String>)> = IndexMap::new();
+        let whole = self.style.detail >= Detail::Verbose;
         for row in &self.history.rows {
-            let single = [(row.name.clone(), row)];
-            let instances = row.instances.iter().flatten();
-            let all =
-                instances.map(|(key, instance)| (instance_name(&row.name, key), instance)).chain(single);
-            for (name, row) in all {
-                match row.status() {
-                    Some(Status::Blocked) if is_refused(row) => continue,
-                    Some(Status::Blocked | Status::Truncated) => {}
-                    Some(Status::Skipped) if row.last.is_none() && row.answered.is_none() => {}
-                    Some(
-                        Status::Pass
-                        | Status::Partial
-                        | Status::NotTaken
-                        | Status::Fail
-                        | Status::Skipped
-                        | Status::Transport,
-                    )
-                    | None => continue,
-                }
-                let note = row.note().map(|note| format!(": {note}")).unwrap_or_default();
-                let line = text::clean(&format!("  `{name}`{note}"));
-                by_cause.entry(self.root_cause(row)).or_default().push(line);
+            if never_ran(row) {
+                by_cause.entry(self.root_cause(row)).or_default().0.push(not_run_line(&row.name, "", row));
+            }
+            let mut alike: IndexMap<String, Vec<(Text, &Row)>> = IndexMap::new();
+            for (key, instance) in row.instances.iter().flatten().filter(|(_, instance)| never_ran(instance))
+            {
+                let found = (instance_name(&row.name, key), instance);
+                alike.entry(self.root_cause(instance)).or_default().push(found);
+            }
+            for (cause, instances) in alike {
+                let shown = if whole { instances.len() } else { 1 };
+                let rest = match instances.len() - shown {
+                    0 => String::new(),
+                    rest => format!(" and {rest} more of `{}`", row.name),
+                };
+                let lines = instances.iter().take(shown).map(|(name, row)| not_run_line(name, &rest, row));
+                by_cause.entry(cause).or_default().1.extend(lines);
             }
         }
-        for (cause, tasks) in by_cause {
-            self.list(&format!("did not run, {cause}"), tasks, out, |line, out| out.push(line));
+        for (cause, (tasks, instances)) in by_cause {
+            let all = tasks.into_iter().chain(instances).collect();
+            self.list(&format!("did not run, {cause}"), all, out, |line, out| out.push(line));
         }
     }
 
@@ -242,7 +241,9 @@ impl<'a> Summary<'a> {
         out.push(format!("{}:", self.style.paint.with(Tone::Odd, &text::clean(heading))));
         entries.into_iter().take(most).for_each(|entry| show(entry, out));
         if count > most {
-            out.push(format!("  … and {} more", count - most));
+            let Places { state, .. } = self.places;
+            let all = format!("plan status {} --verbose{state}", self.history.run);
+            out.push(format!("  … and {} more: `{all}` lists them", count - most));
         }
     }
 
@@ -299,12 +300,16 @@ impl<'a> Summary<'a> {
     /// What people are asked, and what they type to answer.
     fn questions(&self, out: &mut Vec<String>) {
         const OPTIONS: usize = 5;
-        let run = &self.history.run;
+        let (run, state) = (&self.history.run, self.places.state);
         self.list("asked", self.history.questions().collect(), out, |(name, question), out| {
             out.push(text::clean(&format!("  `{name}`: {}", question.ask)));
             let word = |word: &str| text::shell_word(word);
             for option in question.options.iter().take(OPTIONS) {
-                out.push(text::clean(&format!("    plan answer {run} {} {}", word(&name), word(option))));
+                out.push(text::clean(&format!(
+                    "    plan answer {run} {} {}{state}",
+                    word(&name),
+                    word(option)
+                )));
             }
             if question.options.len() > OPTIONS {
                 let others: Vec<String> = question.options[OPTIONS..].iter().map(|one| word(one)).collect();
@@ -361,20 +366,35 @@ impl<'a> Summary<'a> {
         let words = format!("{word}, verdict {verdict}");
         out.push(format!("{} · {}", self.style.paint.with(tone, &words), parts.join(" · ")));
         out.push(format!("{}  {}", history.run, self.places.run));
+        let resume = format!("`plan run --resume {}{}`", history.run, self.places.state);
         match state {
-            State::Interrupted if history.stop_requested => {
-                let run = &history.run;
-                out.push(format!("`plan run --resume {run}` opens it again"));
-            }
-            State::Interrupted => out.push(format!("go on with `plan run --resume {}`", history.run)),
+            State::Interrupted if history.stop_requested => out.push(format!("{resume} opens it again")),
+            State::Interrupted => out.push(format!("go on with {resume}")),
             State::Waiting => {
                 let answered = self.history.questions().next().is_none();
                 let first = if answered { "it is answered: " } else { "answer, then " };
-                out.push(format!("{first}go on with `plan run --resume {}`", history.run));
+                out.push(format!("{first}go on with {resume}"));
             }
             State::Running | State::Ended => {}
         }
     }
+}
+
+/// Whether nothing of it ran, for a reason that is no decision of the plan's.
+fn never_ran(row: &Row) -> bool {
+    match row.status() {
+        Some(Status::Blocked) => !is_refused(row),
+        Some(Status::Truncated) => true,
+        Some(Status::Skipped) => row.last.is_none() && row.answered.is_none(),
+        Some(Status::Pass | Status::Partial | Status::NotTaken | Status::Fail | Status::Transport) | None => {
+            false
+        }
+    }
+}
+
+fn not_run_line(name: &str, rest: &str, row: &Row) -> String {
+    let note = row.note().map(|note| format!(": {note}")).unwrap_or_default();
+    text::clean(&format!("  `{name}`{rest}{note}"))
 }
 
 fn add_failure<'a>(name: Text, row: &'a Row, role: Role, failures: &mut Vec<Failure<'a>>) {
@@ -563,6 +583,7 @@ mod tests {
             verification: &|name| vec![format!("logs/{name}.err")],
             report: &|_| None,
             run: ".plan/runs/r1",
+            state: "",
         };
         let (history, _) = told();
         let shown = lines(&history, State::Ended, &roles, &places, Style::default());
@@ -577,9 +598,9 @@ mod tests {
                 "  `report` (epilogue) failed: exit 9",
                 "    log   logs/4.err",
                 "did not run, because `build` failed:",
-                "  `audit[b]`: `build` failed",
                 "  `test`: needs `build`",
                 "  `ship`: needs `test`",
+                "  `audit[b]`: `build` failed",
                 "does not hold: 1 of 1 advisory task, 1 of 1 epilogue task",
                 "captured:",
                 "  `scan`  file  out/r .txt  store/14",

@@ -239,6 +239,25 @@ fn interrupted() -> Pack {
 }
 
 #[test]
+fn what_a_person_answered_is_not_taken_over() {
+    let pack = interrupted();
+    pack.write("deployed.txt", "1.2");
+    let version = r#"{"version": "1.2"}"#;
+    assert_eq!(pack.plan(&["answer", "latest", "deploy", "pass", "--result", version]).code, 0);
+    assert_eq!(pack.run(&["--resume"]).code, 0);
+    let mut running = pack
+        .command(&["run", "--plan", "p.plan", "--reuse", "latest"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for_event(&pack, "reuse_decided");
+    let decided = pack.events().into_iter().find(|event| event["kind"] == "reuse_decided").unwrap();
+    assert_eq!(decided["why"], "a person answered for it there");
+    assert_eq!(pack.plan(&["stop"]).code, 0);
+    running.wait().unwrap();
+}
+
+#[test]
 fn an_interrupted_attempt_that_passed_keeps_its_promises() {
     let pack = interrupted();
     let version = r#"{"version": "1.2"}"#;

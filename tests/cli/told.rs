@@ -278,3 +278,69 @@ fn what_was_asked_of_a_process_that_died_becomes_an_event() {
     assert_eq!(requests(&pack), 0);
     assert!(kinds(&pack).contains(&"stop_requested".to_owned()));
 }
+
+#[test]
+fn what_is_typed_next_finds_the_run_where_it_is_kept() {
+    let pack = Pack::new(ASKS);
+    let asked = pack.run(&["--state-dir", "kept here"]);
+    assert_eq!(asked.code, 4, "{asked:?}");
+    for next in ["plan answer ", "go on with `plan run --resume "] {
+        let line = asked.out.lines().find(|line| line.contains(next));
+        let line = line.unwrap_or_else(|| panic!("{next}: {}", asked.out));
+        assert!(line.contains(" --state-dir 'kept here'"), "{line}");
+    }
+    let answered = pack.plan(&["answer", "latest", "soft", "yes", "--state-dir", "kept here"]);
+    assert!(answered.out.contains(" --state-dir 'kept here'`"), "{answered:?}");
+    assert!(!pack.run(&[]).out.contains("--state-dir"));
+}
+
+#[test]
+fn a_run_that_has_ended_says_so_when_it_is_to_be_gone_on_with() {
+    let pack = Pack::new("command a { run = \"test -f ok\" }");
+    assert_eq!(pack.run(&[]).code, 3);
+    pack.write("ok", "");
+    let again = pack.run(&["--resume"]);
+    assert_eq!(again.code, 3, "{again:?}");
+    assert!(again.err.contains("stays as it ended; `--from TASK` runs a task again"), "{again:?}");
+    let from = pack.run(&["--resume", "--from", "a"]);
+    assert_eq!((from.code, from.err.as_str()), (0, ""), "{from:?}");
+}
+
+#[test]
+fn who_wants_quiet_hears_of_what_did_not_hold() {
+    let pack =
+        Pack::new("command m { run = \"true\" }\ncommand mail { stage = \"epilogue\", run = \"exit 9\" }");
+    let quiet = pack.run(&["--quiet"]);
+    assert_eq!(quiet.code, 0, "{quiet:?}");
+    assert!(quiet.out.contains("`mail` (epilogue) failed: exit 9"), "{quiet:?}");
+    assert!(quiet.out.contains("1 of 1 epilogue task"), "{quiet:?}");
+    let pack = Pack::new("command m { run = \"true\" }");
+    assert_eq!(pack.run(&["--quiet"]).out, "");
+}
+
+#[test]
+fn many_that_did_not_run_hide_no_task() {
+    let pack = Pack::new(
+        r#"
+command list { run = "seq -f '\"k%g\"' -s , 1 30 | sed 's/.*/{\"l\":[&]}/'", emits = { l: [string] } }
+command broken { depends_on = [list], run = "false" }
+command each { depends_on = [list, broken], over = list.l, run = "true" }
+command last { depends_on = [each], run = "true" }
+"#,
+    );
+    let ran = pack.run(&[]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.out.contains("did not run, because `broken` failed:"), "{}", ran.out);
+    assert!(ran.out.lines().any(|line| line.starts_with("  `last`")), "{}", ran.out);
+}
+
+#[test]
+fn a_run_stays_in_its_workspace() {
+    let pack = Pack::new("command a { run = \"false\" }");
+    std::fs::create_dir(pack.file("other")).unwrap();
+    assert_eq!(pack.run(&[]).code, 3);
+    let moved = pack.run(&["--resume", "--from", "a", "--workspace", "other"]);
+    assert!(moved.code == 1 && moved.err.contains("its workspace is `"), "{moved:?}");
+    let same = pack.run(&["--resume", "--from", "a", "--workspace", "."]);
+    assert_eq!(same.code, 3, "{same:?}");
+}
