@@ -16,6 +16,8 @@ programs on a short `PATH`, since list commands are searched by us and builtins 
 """
 import argparse, os, pathlib, resource, shutil, statistics, subprocess, sys, tempfile, time
 
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
 
 def edges(shape, at):
     if shape == "wide" or at < 100:
@@ -53,7 +55,7 @@ def measure(argv, folder):
     (folder / "kept").mkdir()
     start = time.monotonic()
     process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               env=os.environ | {"PATH": "/usr/local/bin:/usr/bin:/bin"})
+                               env=os.environ | {"PATH": PATH})
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.monotonic() - start
     if status:
@@ -81,7 +83,9 @@ def main():
                      "plan, list": [plan, "run", "--plan", "list.plan", "--jobs", str(a.jobs), "--quiet"],
                      "make": ["make", f"-j{a.jobs}", "-s"], "ninja": ["ninja", f"-j{a.jobs}", "--quiet"],
                      "ninja, kept": ["ninja", "-f", "kept.ninja", f"-j{a.jobs}", "--quiet"]}
-            tools = {k: [shutil.which(v[0]), *v[1:]] for k, v in tools.items() if shutil.which(v[0])}
+            # Found on the same path: a wrapper in front of one of them would be measured too.
+            found = {k: shutil.which(v[0], path=PATH) for k, v in tools.items()}
+            tools = {k: [found[k], *v[1:]] for k, v in tools.items() if found[k]}
             bare = pathlib.Path(a.xtask).resolve()
             works = {"bare": "0", "bare +50 us": "50", "bare +100 us": "100", "bare, owed": "owed"}
             for tool, work in works.items() if bare.exists() else ():
