@@ -196,6 +196,14 @@ mod tests {
     }
 
     #[test]
+    fn of_a_line_that_was_written_over_the_end_counts() {
+        for (line, shown) in [("a", "a"), ("1%\r22%\r333%", "333%"), ("1%\r2%\r", "2%"), ("", ""), ("\r", "")]
+        {
+            assert_eq!(last_written(line), shown, "{line:?}");
+        }
+    }
+
+    #[test]
     fn what_runs_is_shown() {
         let size = Size { width: 60, height: 24 };
         let shown = lines(&history(), &running(2), Millis(3_000), size, Paint(false));

@@ -139,6 +139,23 @@ mod tests {
     }
 
     #[test]
+    fn a_change_in_place_is_seen_whatever_time_it_is_given() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let state = StateDir::new(Utf8Path::from_path(directory.path()).unwrap());
+        let inputs = Inputs::new(&state.create(0, About::default(), b"{}").unwrap().0);
+        let json = r#"{"cost":"1.10"}"#;
+        let path = inputs.file(json).unwrap();
+        let before = fs::metadata(&path).unwrap().modified().unwrap();
+        // Some file systems tell times apart by the tick of a clock alone.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&path, r#"{"cost":"9.99"}"#).unwrap();
+        fs::File::options().append(true).open(&path).unwrap().set_modified(before).unwrap();
+        assert_eq!(fs::read_to_string(inputs.file(json).unwrap()).unwrap(), json);
+    }
+
+    #[test]
     fn equal_inputs_share_a_file_that_comes_back() {
         let directory = tempfile::tempdir().unwrap();
         let state = StateDir::new(Utf8Path::from_path(directory.path()).unwrap());
