@@ -19,7 +19,7 @@ use super::admission;
 use super::answers;
 use super::attempt::call::Terms;
 use super::attempt::verify::{Of, Spoken, Subject, sit};
-use super::attempt::{self, Answered, Command, Context, Job, Order, Orders, Report};
+use super::attempt::{self, Answered, Command, Context, Job, Order, Orders, Report, Timer, passed};
 use super::inputs::{self, inputs};
 use super::ports::{Boxed, Clock, Log, LogFailed, Notice, Ports, Post, Reporter, Request};
 use super::resume;
@@ -225,7 +225,7 @@ struct Driver {
     killed: bool,
     alive: Millis,
     /// What waits for the next time that matters. It is kept, since that seldom changes.
-    timer: Option<(Millis, Boxed<'static, ()>)>,
+    timer: Option<(Timer, Millis)>,
     ticks: Interval,
     /// Whether an attempt was given to the event loop that it has not begun yet.
     begins: bool,
@@ -699,15 +699,15 @@ impl Driver {
 
     async fn happens(&mut self) -> Happened {
         let next = self.next_time();
-        if next != self.timer.as_ref().map(|(at, _)| *at) {
-            self.timer = next.map(|at| (at, self.clock.until(at)));
+        if next != self.timer.as_ref().map(|(_, at)| *at) {
+            self.timer = next.map(|at| (self.clock.until(at), at));
         }
         let alive = self.is_alive();
         // Signals and times come first: attempts that end all the time must not keep them waiting.
         tokio::select! {
             biased;
             Some(notice) = self.notices.recv() => Happened::Told(notice),
-            () = passes(&mut self.timer) => {
+            _ = passed(&mut self.timer) => {
                 self.timer = None;
                 Happened::Time
             }
@@ -902,14 +902,6 @@ fn ticks() -> Interval {
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
-}
-
-/// Waits for the time of `timer`; for ever where there is none.
-async fn passes(timer: &mut Option<(Millis, Boxed<'static, ()>)>) {
-    match timer {
-        Some((_, timer)) => timer.await,
-        None => std::future::pending().await,
-    }
 }
 
 /// The event that opens another sitting; none where the run has ended.

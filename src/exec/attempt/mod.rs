@@ -31,6 +31,7 @@ use self::grade::Graded;
 use self::prepare::Prepared;
 pub(crate) use self::promises::Schemas;
 use self::watch::{Sizes, Stopped};
+pub(super) use self::watch::{Timer, passed};
 use super::inputs::Inputs;
 use super::note;
 use super::ports::{

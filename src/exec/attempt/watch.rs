@@ -151,10 +151,11 @@ pub(super) async fn watch(
     stopped
 }
 
-type Timer = crate::exec::ports::Boxed<'static, ()>;
+/// What waits for a time.
+pub(in crate::exec) type Timer = crate::exec::ports::Boxed<'static, ()>;
 
-/// The limit, once its time has come.
-async fn passed(deadline: &mut Option<(Timer, Millis)>) -> Millis {
+/// The time of `deadline`, or the limit that set it, once it has come; waits for ever where there is none.
+pub(in crate::exec) async fn passed(deadline: &mut Option<(Timer, Millis)>) -> Millis {
     match deadline {
         Some((timer, limit)) => {
             timer.await;
