@@ -205,8 +205,8 @@ fn terminating_and_killing_reach_the_whole_tree() {
         let bench = Bench::new();
         let sleep = unique();
         let script = format!(
-            "sleep {sleep} & setsid sleep {sleep} & env -i setsid sleep {sleep} & touch ready; \
-             trap 'echo cleaned; exit 9' TERM; while :; do sleep 0.02; done"
+            "trap 'echo cleaned; exit 9' TERM; sleep {sleep} & setsid sleep {sleep} & \
+             env -i setsid sleep {sleep} & touch ready; while :; do sleep 0.02; done"
         );
         let mut process = bench.start("a", &script);
         bench.exists("ready").await;

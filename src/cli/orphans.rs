@@ -22,5 +22,6 @@ pub(super) fn end(opened: &Opened) {
     }
     let pack = Utf8Path::new(&opened.about.plan_file).parent().unwrap_or(Utf8Path::new("/"));
     let gates = (!opened.plan.gates.is_empty()).then(|| exec::gates_token(&opened.run.name, pack));
-    runner::sweep(open.into_values().cloned().chain(gates).collect());
+    let tokens = open.into_values().cloned().chain(gates).collect();
+    runner::sweep(tokens, opened.about.mark(), &opened.run.cgroups());
 }

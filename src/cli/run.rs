@@ -567,6 +567,7 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
         reuse,
         outer: None,
     };
+    let local = Arc::new(Local::contained(std::env::vars_os(), about.mark(), &run.cgroups()));
     let ports = Ports {
         log: Box::new(RunLog {
             writer,
@@ -575,7 +576,7 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
             requests: pending,
         }),
         files: files.clone(),
-        runner: Arc::new(Local::new(std::env::vars_os())),
+        runner: local.clone(),
         workspace: Arc::new(Direct::new(admitted.workspace.clone())),
         verifiers: Arc::new(BuiltIn::default()),
         clock: Arc::new(Real::new()),
@@ -584,6 +585,7 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
         calls: Arc::new(calls),
     };
     let outcome = exec::run(admitted.plan.clone(), options, ports, past);
+    local.end();
     let outcome = outcome.map_err(|error| Failure::new(error.to_string()))?;
     if outcome.log_failed.is_none() {
         clean_up(&run, files.store(), &about, &outcome.history);

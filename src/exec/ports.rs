@@ -310,7 +310,7 @@ pub trait Runner: Send + Sync {
 
     /// Ends what attempts with these tokens left running when their executor died (EXECUTION §12):
     /// terminates, then kills after the grace.
-    fn sweep(&self, _tokens: Vec<Text>) -> Boxed<'static, ()> {
+    fn sweep(&self, _tokens: Vec<Text>) -> Boxed<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 }

@@ -9,7 +9,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
@@ -17,6 +18,7 @@ use nix::sys::signal::{SIGCHLD, SigSet};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use tokio::io::unix::AsyncFd;
 
+use super::cgroup::{Cgroup, Register};
 use super::proc::TOKEN;
 use super::program::Programs;
 use super::signals::is_ignored;
@@ -45,6 +47,21 @@ pub struct Local {
     trees: Arc<Trees>,
     /// Has seen to it that processes stay until we ask how they ended.
     kept: Once,
+    within: Mutex<Within>,
+    /// What the control groups of the run's sittings are written down in.
+    register: Option<Register>,
+}
+
+/// What all that is started is in, besides this process.
+#[derive(Default)]
+enum Within {
+    /// No group of ours.
+    #[default]
+    Nothing,
+    /// One that a thread is making: the kernel takes some milliseconds for it.
+    Making(JoinHandle<Option<Cgroup>>),
+    /// This one.
+    Group(Cgroup),
 }
 
 impl Local {
@@ -72,7 +89,60 @@ impl Local {
             programs: Programs::default(),
             trees: Arc::new(Trees::new()),
             kept: Once::new(),
+            within: Mutex::default(),
+            register: None,
         }
+    }
+
+    /// A runner for a whole run, marked by `mark`, whose processes are all in a control group of their own where
+    /// the system lets us make one. `register` is the file of the run that says which.
+    ///
+    /// Everything that this process starts from now on is part of the run, and ends with [`Local::end`].
+    pub fn contained(
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+        mark: &str,
+        register: &Utf8Path,
+    ) -> Self {
+        let register = Register::new(register.as_std_path(), mark);
+        let local = Self { register: Some(register.clone()), ..Self::new(environment) };
+        let making = std::thread::Builder::new().name("cgroup".to_owned());
+        let making = making.spawn(move || Cgroup::enter(register));
+        // Without a thread there is no group either, as on systems that have none.
+        *local.within() = making.map_or(Within::Nothing, Within::Making);
+        local
+    }
+
+    /// The run is over: ends whatever is left of it.
+    pub fn end(&self) {
+        self.settle();
+        if let Within::Group(group) = std::mem::take(&mut *self.within()) {
+            group.end();
+        }
+    }
+
+    /// Ends what carries no token of the groups that earlier sittings had.
+    fn end_earlier(&self) {
+        self.settle();
+        let within = self.within();
+        let own = if let Within::Group(group) = &*within { Some(group.path()) } else { None };
+        if let Some(register) = &self.register {
+            register.end_all_but(own);
+        }
+    }
+
+    fn within(&self) -> MutexGuard<'_, Within> {
+        // It is replaced as a whole.
+        self.within.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the group: what is started before it is there would not be in it.
+    fn settle(&self) {
+        let mut within = self.within();
+        *within = match std::mem::take(&mut *within) {
+            // A panic in there is a group that was not made.
+            Within::Making(making) => making.join().ok().flatten().map_or(Within::Nothing, Within::Group),
+            settled => settled,
+        };
     }
 
     /// Whoever started us may ignore `CHLD`: what ends is then gone, and how it ended is lost. A handler, which is
@@ -80,6 +150,7 @@ impl Local {
     fn keep_ended(&self) {
         let kind = tokio::signal::unix::SignalKind::child();
         self.kept.call_once(|| {
+            self.settle();
             if is_ignored(kind) {
                 // Where it cannot be undone, every attempt says that its exit was lost.
                 let _ = tokio::signal::unix::signal(kind);
@@ -167,12 +238,13 @@ impl Runner for Local {
         }
     }
 
-    fn sweep(&self, tokens: Vec<Text>) -> Boxed<'static, ()> {
+    fn sweep(&self, tokens: Vec<Text>) -> Boxed<'_, ()> {
         Box::pin(async move {
             let mut sweep = Sweep::new(tokens);
             while !sweep.step() {
                 tokio::time::sleep(PAUSE).await;
             }
+            self.end_earlier();
         })
     }
 }

@@ -3,6 +3,7 @@
 //! Unaware of plans and logs: a runner starts what it is told, and ends it with all that it started.
 
 pub mod answers;
+mod cgroup;
 pub mod local;
 mod proc;
 mod program;

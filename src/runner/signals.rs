@@ -41,8 +41,13 @@ impl Drop for Signals {
 
 /// Whether we were started with `kind` ignored, as `nohup` does it. Where the system does not tell, it is not.
 pub(super) fn is_ignored(kind: SignalKind) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
-    mask >> (kind.as_raw_value() - 1) & 1 == 1
+    ignored().unwrap_or_default() >> (kind.as_raw_value() - 1) & 1 == 1
+}
+
+/// The signals that this process ignores now: the bit `n - 1` is that of signal `n`. None where the system does
+/// not tell.
+pub(super) fn ignored() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
 }

@@ -18,6 +18,8 @@ use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_s
 use nix::sys::signal::{SigSet, Signal};
 use rustix::process::Pid;
 
+use super::signals::ignored;
+
 /// What processes inherit, and how they are started.
 #[derive(Debug)]
 pub(super) struct Spawner {
@@ -129,8 +131,26 @@ fn attributes() -> nix::Result<PosixSpawnAttr> {
     )?;
     attributes.set_pgroup(nix::unistd::Pid::from_raw(0))?;
     attributes.set_sigmask(&SigSet::empty())?;
-    attributes.set_sigdefault(&SigSet::from_iter([Signal::SIGPIPE]))?;
+    attributes.set_sigdefault(&defaults(ignored()))?;
     Ok(attributes)
+}
+
+/// What is to have its default: `PIPE`, and all that is not `ignored`, which stays so. What has a handler would get
+/// it anyway, but the C library first asks what each signal has that is not named here, for every process.
+fn defaults(ignored: Option<u64>) -> SigSet {
+    let is_ignored = |number: u32| ignored.is_none_or(|ignored| ignored >> (number - 1) & 1 == 1);
+    // Those that have no name are taken all together.
+    let nameless = Signal::iterator().map(|signal| signal as u32).max().unwrap_or_default() + 1..=u64::BITS;
+    let mut defaults = if nameless.into_iter().any(is_ignored) { SigSet::empty() } else { SigSet::all() };
+    for signal in Signal::iterator() {
+        if is_ignored(signal as u32) {
+            defaults.remove(signal);
+        } else {
+            defaults.add(signal);
+        }
+    }
+    defaults.add(Signal::SIGPIPE);
+    defaults
 }
 
 /// A variable as the system wants it.
@@ -192,6 +212,18 @@ mod tests {
             let pipe = 1 << (Signal::SIGPIPE as u32 - 1);
             assert_eq!(u64::from_str_radix(ignored, 16).unwrap() & pipe, 0, "{said}");
             assert_eq!(code, Some(0));
+        }
+    }
+
+    #[test]
+    fn what_is_ignored_stays_so() {
+        let bit = |signal: Signal| 1 << (signal as u32 - 1);
+        let found = defaults(Some(bit(Signal::SIGHUP) | bit(Signal::SIGPIPE)));
+        let left_out: Vec<_> = Signal::iterator().filter(|&signal| !found.contains(signal)).collect();
+        assert_eq!(left_out, [Signal::SIGHUP]);
+        for unknown in [None, Some(1 << 40)] {
+            let found = defaults(unknown);
+            assert!(found.contains(Signal::SIGPIPE) && unknown.is_some() == found.contains(Signal::SIGHUP));
         }
     }
 

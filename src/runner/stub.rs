@@ -278,7 +278,7 @@ impl Runner for StubRunner {
         self.stubs.has(task)
     }
 
-    fn sweep(&self, tokens: Vec<Text>) -> Boxed<'static, ()> {
+    fn sweep(&self, tokens: Vec<Text>) -> Boxed<'_, ()> {
         match &self.others {
             Some(others) => others.sweep(tokens),
             None => Box::pin(std::future::ready(())),

@@ -4,8 +4,10 @@
 
 use std::time::{Duration, Instant};
 
+use camino::Utf8Path;
 use rustix::process::Signal;
 
+use super::cgroup::Register;
 use super::local::{GONE, GRACE};
 use super::proc::Id;
 use super::tree;
@@ -46,10 +48,12 @@ impl Sweep {
     }
 }
 
-/// Ends all that carries one of `tokens`, and returns when it is gone.
-pub fn sweep(tokens: Vec<Text>) {
+/// Ends all that carries one of `tokens`, and what else is in the control groups that are written down in
+/// `register` for the run that is marked by `mark`. Returns when it is gone.
+pub fn sweep(tokens: Vec<Text>, mark: &str, register: &Utf8Path) {
     let mut sweep = Sweep::new(tokens);
     while !sweep.step() {
         std::thread::sleep(PAUSE);
     }
+    Register::new(register.as_std_path(), mark).end_all_but(None);
 }

@@ -60,6 +60,12 @@ pub struct About {
 }
 
 impl About {
+    /// What the control groups of the run are named after: nobody else's are named so.
+    #[must_use]
+    pub fn mark(&self) -> &str {
+        self.random.get(..16).unwrap_or(&self.random)
+    }
+
     /// The document, as it is written.
     #[must_use]
     pub(super) fn to_json(&self) -> String {

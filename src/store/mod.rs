@@ -330,6 +330,12 @@ impl RunDir {
         self.path.join("plan.json")
     }
 
+    /// Which control groups the sittings had that did not end them.
+    #[must_use]
+    pub fn cgroups(&self) -> Utf8PathBuf {
+        self.path.join("cgroups")
+    }
+
     /// Streams and results of attempts.
     #[must_use]
     pub fn logs(&self) -> Utf8PathBuf {

@@ -3,6 +3,7 @@
 mod answer;
 mod author;
 mod calls;
+mod cgroups;
 mod check;
 mod cuts;
 mod full_disk;

@@ -448,7 +448,7 @@ impl Runner for Watched {
         self.runner.plays(task)
     }
 
-    fn sweep(&self, tokens: Vec<Text>) -> Boxed<'static, ()> {
+    fn sweep(&self, tokens: Vec<Text>) -> Boxed<'_, ()> {
         self.runner.sweep(tokens)
     }
 }
