@@ -79,8 +79,14 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
             return Err(withheld(&opened));
         }
         let paths = [&opened.run.stdout(attempt), &opened.run.stderr(attempt)];
-        show(paths, &opened.mask).map_err(|error| cannot(&error))?;
-        elsewhere(&opened, attempt);
+        let has_any = show(paths, &opened.mask).map_err(|error| cannot(&error))?;
+        if !elsewhere(&opened, attempt) && !has_any {
+            say(&format!(
+                "plan: attempt {attempt} of `{}` has no streams in `{}`\n",
+                arguments.task,
+                opened.run.logs()
+            ));
+        }
     }
     Ok(Exit::Good)
 }
@@ -95,13 +101,13 @@ fn cannot(error: &io::Error) -> Failure {
     Failure::new(format!("cannot show the streams: {error}"))
 }
 
-/// Says where to look for what an attempt has no streams of.
-fn elsewhere(opened: &Opened, attempt: u32) {
+/// Says where to look for what an attempt has no streams of, and whether there is such a place.
+fn elsewhere(opened: &Opened, attempt: u32) -> bool {
     let ended = opened.log.events.iter().find_map(|event| match &event.body {
         Body::AttemptEnded(body) if body.attempt == attempt => Some(body),
         _ => None,
     });
-    let Some(ended) = ended else { return };
+    let Some(ended) = ended else { return false };
     let (name, run) = (&ended.task, &opened.run.name);
     if let Some(from) = &ended.reused {
         say(&format!("plan: `{name}` was taken over from `{from}`: plan logs {from} {name}\n"));
@@ -110,6 +116,7 @@ fn elsewhere(opened: &Opened, attempt: u32) {
             "plan: `{name}` called a plan, whose run is `{run}/{call}`: plan status {run}/{call}\n"
         ));
     }
+    ended.reused.is_some() || ended.call.is_some()
 }
 
 /// The attempts of `task`, each as (instance, number), oldest first.
@@ -145,21 +152,22 @@ fn choose(attempts: &[(&str, u32)], arguments: &Arguments) -> Result<Vec<u32>, F
     Ok(last.into_values().collect())
 }
 
-/// Copies both streams of an attempt or a verifier. A reader that has gone away has read enough.
-fn show([out, err]: [&Utf8PathBuf; 2], mask: &Mask) -> io::Result<()> {
-    let copy = |path: &Utf8Path, to: &mut dyn Write| -> io::Result<()> {
+/// Copies both streams of an attempt or a verifier, and says whether one is there. A reader that has gone away has
+/// read enough.
+fn show([out, err]: [&Utf8PathBuf; 2], mask: &Mask) -> io::Result<bool> {
+    let copy = |path: &Utf8Path, to: &mut dyn Write| -> io::Result<bool> {
         let mut from = match regular::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             opened => opened?,
         };
         let mut to = to;
         match mask.copy(&mut from, &mut to).and_then(|_| to.flush()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-            Ok(()) | Err(_) => Ok(()),
+            Ok(()) | Err(_) => Ok(true),
         }
     };
-    copy(out, &mut io::stdout().lock())?;
-    copy(err, &mut io::stderr().lock())
+    let has_out = copy(out, &mut io::stdout().lock())?;
+    Ok(copy(err, &mut io::stderr().lock())? || has_out)
 }
 
 /// The streams of an attempt, shown while they grow.

@@ -3,9 +3,12 @@
 use std::io::{Seek, SeekFrom};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rustc_hash::FxHashMap;
 
 use super::state::{Opened, StateArguments, shown};
 use super::{Answer, Exit, Failure, print, say, streams};
+use crate::event::Body;
+use crate::ir::Millis;
 use crate::ir::dump::Spec;
 use crate::report::Roles;
 use crate::report::html::{self, Streams, Tail};
@@ -54,7 +57,7 @@ enum Format {
 
 /// Shows the status.
 pub(super) fn run(arguments: &Arguments) -> Answer {
-    let opened = Opened::new(&arguments.state.open(), &arguments.run)?;
+    let mut opened = Opened::new(&arguments.state.open(), &arguments.run)?;
     if let Some(message) = opened.withholds() {
         say(&format!("plan: {message}\n"));
     }
@@ -65,7 +68,11 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
             text
         }
         Format::Html => page(&opened),
-        Format::Text => people(&opened, arguments.verbose),
+        Format::Text => {
+            let now = jiff::Timestamp::now().as_millisecond();
+            opened.history.t.0 += opened.log.events.last().map_or(0, |last| since(&opened, last.at, now).0);
+            people(&opened, now, arguments.verbose)
+        }
     };
     match &arguments.output {
         Some(path) => {
@@ -119,7 +126,29 @@ fn tail(path: &Utf8Path, mask: &Mask) -> Tail {
     read().unwrap_or_default()
 }
 
-fn people(opened: &Opened, verbose: bool) -> String {
+/// How long ago that was, where a process works on the run; otherwise no time has passed since.
+fn since(opened: &Opened, then: i64, now: i64) -> Millis {
+    Millis(u64::try_from(now.saturating_sub(then)).ok().filter(|_| opened.held).unwrap_or_default())
+}
+
+/// When the attempts began that are in flight, by the name of their task or instance.
+fn in_flight(opened: &Opened) -> FxHashMap<&str, i64> {
+    let mut open = FxHashMap::default();
+    for event in opened.log.events.iter().filter(|_| opened.held) {
+        match &event.body {
+            Body::AttemptStarted(body) => drop(open.insert(body.task.as_str(), event.at)),
+            Body::AttemptEnded(body) => drop(open.remove(body.task.as_str())),
+            // Those of a sitting that was cut off are not in flight any more.
+            Body::RunResumed(_) => open.clear(),
+            _ => {}
+        }
+    }
+    open
+}
+
+fn people(opened: &Opened, now: i64, verbose: bool) -> String {
+    let in_flight = in_flight(opened);
+    let runs = |name: &str| in_flight.get(name).map(|&then| text::time(since(opened, then, now)));
     let (history, paint) = (&opened.history, streams::paint());
     let document = opened.document();
     let mut out = format!("{}  {}\n\n", paint.with(Tone::Strong, &history.plan), history.run);
@@ -135,6 +164,7 @@ fn people(opened: &Opened, verbose: bool) -> String {
         if !task.rounds.is_empty() {
             rest.push(text::count(task.rounds.len() + 1, "round"));
         }
+        rest.extend(runs(name));
         rest.extend(text::money(task.cost_usd));
         rest.extend(task.call.as_ref().map(|call| format!("{}/{call}", history.run)));
         let answer = || lines::answer(history.row(name).filter(|row| row.is_settled())?);
@@ -151,7 +181,9 @@ fn people(opened: &Opened, verbose: bool) -> String {
             inner(round.status, format!("in round {}", round.round), round.note.as_ref());
         }
         for (key, instance) in &task.instances {
-            inner(instance.status, format!("{name}[{key}]"), instance.note.as_ref());
+            let name = format!("{name}[{key}]");
+            let time = runs(&name).map(|time| format!("  {time}")).unwrap_or_default();
+            inner(instance.status, name + &time, instance.note.as_ref());
         }
     }
     for said in history.verdicts() {

@@ -50,6 +50,42 @@ fn a_live_task_is_followed_to_its_end() {
 }
 
 #[test]
+fn streams_that_are_gone_are_missed() {
+    let pack = Pack::new("command a { run = \"true\" }");
+    assert_eq!(pack.run(&[]).code, 0);
+    let quiet = pack.plan(&["logs", "latest", "a"]);
+    assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("", ""), "it has said nothing, and that is there");
+    for stream in ["1.out", "1.err"] {
+        std::fs::remove_file(pack.path().join(".plan/latest/logs").join(stream)).unwrap();
+    }
+    let gone = pack.plan(&["logs", "latest", "a"]);
+    assert!(gone.err.starts_with("plan: attempt 1 of `a` has no streams in `"), "{gone:?}");
+}
+
+#[test]
+fn a_live_status_says_how_long() {
+    let pack = Pack::new(
+        "command a { run = \"touch started; until [ -e go ]; do sleep 0.02; done\" }\ncommand b { depends_on = [a], run = \"true\" }",
+    );
+    let child = pack.command(&["run", "--plan", "p.plan", "--quiet"]).spawn().unwrap();
+    pack.wait_for("started");
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    let status = pack.plan(&["status"]).out;
+    pack.write("go", "");
+    let ended = child.wait_with_output().unwrap();
+    let times: Vec<&str> = status.lines().filter(|line| line.contains("running")).collect();
+    let says_time = |line: &str| {
+        line.split_whitespace()
+            .filter_map(|word| word.strip_suffix('s')?.parse::<f64>().ok())
+            .any(|s| s >= 1.0)
+    };
+    assert!(times.len() == 2 && times.iter().all(|line| says_time(line)), "{status}");
+    assert!(ended.status.success());
+    let status = pack.plan(&["status"]).out;
+    assert!(status.contains("\n  pass       a\n"), "{status}");
+}
+
+#[test]
 fn an_edited_log_is_refused_by_line() {
     let pack = Pack::new("command a { run = \"true\" }\ncommand b { depends_on = [a], run = \"true\" }\n");
     assert_eq!(pack.run(&[]).code, 0);
