@@ -73,12 +73,13 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     Ok(Exit::Good)
 }
 
-/// Ends what a run that was never ended has left running: it works on what is about to go.
+/// Ends what a run has left running that was never ended, or killed just after that: it works on what is about to
+/// go.
 fn end_orphans(state: &StateDir, run: &RunDir) {
     let Ok(_lock) = Lock::take(run) else { return };
     // One that cannot be read tells of none.
     if let Ok(opened) = Opened::new(state, &run.name)
-        && opened.history.state() != State::Ended
+        && (opened.history.state() != State::Ended || run.cgroups().symlink_metadata().is_ok())
     {
         orphans::end(&opened);
     }

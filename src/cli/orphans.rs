@@ -3,6 +3,7 @@
 use camino::Utf8Path;
 use rustc_hash::FxHashMap;
 
+use super::say;
 use super::state::Opened;
 use crate::event::Body;
 use crate::exec;
@@ -23,5 +24,6 @@ pub(super) fn end(opened: &Opened) {
     let pack = Utf8Path::new(&opened.about.plan_file).parent().unwrap_or(Utf8Path::new("/"));
     let gates = (!opened.plan.gates.is_empty()).then(|| exec::gates_token(&opened.run.name, pack));
     let tokens = open.into_values().cloned().chain(gates).collect();
-    runner::sweep(tokens, opened.about.mark(), &opened.run.cgroups());
+    let left = runner::sweep(tokens, opened.about.mark(), &opened.run.cgroups());
+    left.iter().for_each(|problem| say(&format!("plan: {problem}\n")));
 }

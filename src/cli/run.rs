@@ -37,6 +37,9 @@ use crate::validate::ValidPlan;
 use crate::verifiers::BuiltIn;
 use crate::workspace::Direct;
 
+/// How many descriptors a run needs before it starts anything.
+const DESCRIPTORS: usize = 16;
+
 /// Run a plan, or go on with a run
 #[derive(Debug, clap::Args)]
 #[command(
@@ -189,6 +192,7 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
                 })?;
                 return Ok(if dry.gap.is_some() { Exit::Invalid } else { Exit::Good });
             }
+            has_descriptors()?;
             let sitting = begin(arguments, &state, &admitted, other)?;
             drive(arguments, &admitted, sitting)
         }
@@ -199,6 +203,7 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
             let (about, digest) = About::read(&run)?;
             let plan = arguments.plan.clone().unwrap_or_else(|| about.plan_file.clone().into());
             let Some(admitted) = admit(arguments, &plan, &about)? else { return Ok(Exit::Refused) };
+            has_descriptors()?;
             let mut sitting = go_on(arguments, &admitted, run, about, &digest, lock)?;
             if let Some(name) = &sitting.about.reuse {
                 match Opened::new(&state, name).and_then(|other| reused(other, &admitted, &sitting.about)) {
@@ -510,6 +515,14 @@ pub(super) fn mask_cut_off(run: &RunDir, past: &[Event], mask: &Mask) {
     }
 }
 
+/// Fails if the limit of descriptors leaves none for an event loop, which could not say so.
+fn has_descriptors() -> Result<(), Failure> {
+    let opened: Result<Vec<_>, _> = (0..DESCRIPTORS).map(|_| fs::File::open("/dev/null")).collect();
+    opened
+        .map(drop)
+        .map_err(|error| Failure::new(format!("too few descriptors for a run (`ulimit -n`): {error}")))
+}
+
 /// Runs a sitting, and says how it came out.
 fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer {
     let Sitting { run, about, lock: held, writer, store, past, admission, reused } = sitting;
@@ -585,7 +598,7 @@ fn drive(arguments: &Arguments, admitted: &Admitted, sitting: Sitting) -> Answer
         calls: Arc::new(calls),
     };
     let outcome = exec::run(admitted.plan.clone(), options, ports, past);
-    local.end();
+    local.end().iter().for_each(|problem| say(&format!("plan: {problem}\n")));
     let outcome = outcome.map_err(|error| Failure::new(error.to_string()))?;
     if outcome.log_failed.is_none() {
         clean_up(&run, files.store(), &about, &outcome.history);

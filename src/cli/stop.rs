@@ -36,6 +36,8 @@ pub(super) fn run(arguments: &Arguments) -> Answer {
     let opened = Opened::new(&state, &run.name)?;
     match opened.history.state() {
         State::Ended => {
+            // It may have been killed just after that.
+            orphans::end(&opened);
             let exit = opened.history.ended.as_ref().map_or("", |end| end.exit.as_str());
             return Err(Failure::new(format!("`{}` has ended already: {exit}", run.name)));
         }

@@ -6,15 +6,24 @@
 //! said by its token, its group or its ancestry alone (`super::tree`).
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
+
 use super::local::GONE;
+use super::proc::{self, Id};
 
 /// What the names of our groups begin with.
 const PREFIX: &str = "plan-";
+
+/// The kind of file system that groups are on.
+const CGROUP2: rustix::fs::FsWord = 0x6367_7270;
+
+/// How much of a register is read: more than anybody has sittings.
+const MOST: u64 = 1 << 20;
 
 /// How long between two looks at a group that was killed.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -36,51 +45,60 @@ impl Cgroup {
     pub(super) fn enter(register: Register) -> Option<Self> {
         let outer = ours_to_divide()?;
         // Opened now, since whoever may not go back must not leave.
-        let home = OpenOptions::new().write(true).open(outer.join("cgroup.procs")).ok()?;
+        let home = for_writing(&outer.join("cgroup.procs")).ok()?;
         let path = register.add(&outer).ok()?;
         let made = fs::create_dir(&path).and_then(|()| {
             fs::metadata(path.join("cgroup.kill"))?;
             // How long its tasks wait is accounted for at every switch between two of them, and nobody asks.
-            let _ = fs::write(path.join("cgroup.pressure"), "0");
-            fs::write(path.join("cgroup.procs"), "0")
+            let _ = set(&path, "cgroup.pressure", "0");
+            set(&path, "cgroup.procs", "0")
         });
         let entered = Self { path, home, register };
         match made {
             Ok(()) => Some(entered),
             Err(_) => {
-                entered.forget();
+                let _ = entered.forget();
                 None
             }
         }
     }
 
     /// Leaves the group, and ends all that is in it.
-    pub(super) fn end(mut self) {
+    ///
+    /// # Errors
+    /// If something may be left: a clause.
+    pub(super) fn end(mut self) -> Result<(), String> {
         // Whoever cannot leave would end itself.
-        if self.home.write_all(b"0").is_ok() {
-            kill(&self.path);
-            self.forget();
-        }
+        let left = self.home.write_all(b"0").and_then(|()| end(&self.path));
+        left.and_then(|()| self.forget()).map_err(|error| not_ended(&self.path, &error))
     }
 
-    /// Where it is.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn forget(&self) {
+    fn forget(&self) -> io::Result<()> {
         // What is still in use stays written down.
-        if remove(&self.path).is_ok() {
-            self.register.remove(&self.path);
-        }
+        remove(&self.path)?;
+        self.register.remove(&self.path)
     }
 }
 
-/// A file that says which groups a run has, one a line.
+/// A file that says which groups a run has, one a line: the number and the start of the process that made it, and
+/// where it is.
 #[derive(Clone, Debug)]
 pub(super) struct Register {
     file: PathBuf,
     mark: String,
+}
+
+/// A line of it.
+#[derive(Debug, PartialEq, Eq)]
+struct Entry {
+    maker: Id,
+    path: PathBuf,
+}
+
+impl Entry {
+    fn line(&self) -> String {
+        format!("{} {} {}\n", self.maker.pid, self.maker.start, self.path.display())
+    }
 }
 
 impl Register {
@@ -89,68 +107,132 @@ impl Register {
         Self { file: file.to_owned(), mark: mark.to_owned() }
     }
 
-    /// The groups that are written down. Any that is not named as ours are is left out: the file may have been
-    /// changed, and nobody else's group is ever ended.
-    fn all(&self) -> Vec<PathBuf> {
-        let text = fs::read_to_string(&self.file).unwrap_or_default();
-        text.lines().map(PathBuf::from).filter(|path| path.is_absolute() && self.names(path)).collect()
+    /// What is written down, and how many lines say nothing that we would have written. Those are left out: the file
+    /// may have been changed, and nobody else's group is ever ended.
+    fn all(&self) -> io::Result<(Vec<Entry>, usize)> {
+        let mut bytes = Vec::new();
+        match self.open(OpenOptions::new().read(true)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => drop(opened?.take(MOST).read_to_end(&mut bytes)?),
+        }
+        let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        let read: Vec<_> = lines.map(|line| self.entry(std::str::from_utf8(line).ok()?)).collect();
+        let strange = read.iter().filter(|entry| entry.is_none()).count();
+        Ok((read.into_iter().flatten().collect(), strange))
     }
 
-    fn names(&self, path: &Path) -> bool {
-        let name = path.file_name().and_then(|name| name.to_str());
-        let rest =
-            name.and_then(|name| name.strip_prefix(PREFIX)?.strip_prefix(&*self.mark)?.strip_prefix('-'));
-        rest.is_some_and(|number| number.parse::<u32>().is_ok())
+    fn entry(&self, line: &str) -> Option<Entry> {
+        let mut fields = line.splitn(3, ' ');
+        let maker = Id { pid: fields.next()?.parse().ok()?, start: fields.next()?.parse().ok()? };
+        let path = PathBuf::from(fields.next()?);
+        let number = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_prefix(&*self.mark)?;
+        let is_ours = path.is_absolute() && number.strip_prefix('-')?.parse::<u32>().is_ok();
+        is_ours.then_some(Entry { maker, path })
+    }
+
+    /// The file, which has to be one, and no link.
+    fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
+        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+        let file = options.custom_flags(flags.bits().cast_signed()).open(&self.file)?;
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no file")) }
     }
 
     /// Writes down one more in `outer`: the first that is neither there nor written down.
     fn add(&self, outer: &Path) -> io::Result<PathBuf> {
-        let all = self.all();
-        let mut paths = (1u32..).map(|number| outer.join(format!("{PREFIX}{}-{number}", self.mark)));
-        let free = paths.find(|path| !path.exists() && !all.contains(path));
-        let free = free.ok_or_else(|| io::Error::other("no number is left"))?;
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.file)?;
-        writeln!(file, "{}", free.display())?;
-        Ok(free)
+        let (all, _) = self.all()?;
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let maker = proc::stat(own).ok_or_else(|| io::Error::other("nothing tells when we started"))?.id;
+        let outer = outer.to_str().ok_or_else(|| io::Error::other("its name is no text"))?;
+        let mut paths =
+            (1u32..).map(|number| PathBuf::from(format!("{outer}/{PREFIX}{}-{number}", self.mark)));
+        let free = paths.find(|path| !path.exists() && all.iter().all(|entry| entry.path != *path));
+        let path = free.ok_or_else(|| io::Error::other("no number is left"))?;
+        let mut file = self.open(OpenOptions::new().append(true).create(true).mode(0o600))?;
+        // A line that was cut short stays one of its own.
+        file.write_all(format!("\n{}", Entry { maker, path: path.clone() }.line()).as_bytes())?;
+        Ok(path)
     }
 
-    fn remove(&self, gone: &Path) {
-        let left: String = self
-            .all()
-            .iter()
-            .filter(|path| *path != gone)
-            .map(|path| format!("{}\n", path.display()))
-            .collect();
-        // A line too much names a group that is not there, which is all the same.
-        let _ = if left.is_empty() { fs::remove_file(&self.file) } else { fs::write(&self.file, left) };
-    }
-
-    /// Ends all that is in these groups but for one that this process is in.
-    pub(super) fn end_all_but(&self, own: Option<&Path>) {
-        for path in self.all() {
-            // A run can be gone on with from inside of a group that it has left.
-            let inside = own_group().is_some_and(|own| own.starts_with(&path));
-            if own != Some(&path) && !inside {
-                kill(&path);
-                if remove(&path).is_ok() {
-                    self.remove(&path);
-                }
-            }
+    fn remove(&self, gone: &Path) -> io::Result<()> {
+        let (all, _) = self.all()?;
+        let left: String = all.iter().filter(|entry| entry.path != gone).map(Entry::line).collect();
+        if left.is_empty() {
+            // It may have gone with its run.
+            return match fs::remove_file(&self.file) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                Ok(()) | Err(_) => Ok(()),
+            };
         }
+        let beside = self.file.with_extension("new");
+        let _ = fs::remove_file(&beside);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+        file.write_all(left.as_bytes())?;
+        fs::rename(&beside, &self.file)
+    }
+
+    /// Ends all that is in these groups, but for one that this process is in, and those whose makers are at work.
+    /// Returns what could not be done, as clauses.
+    pub(super) fn end_left(&self) -> Vec<String> {
+        let cannot_read =
+            |error| format!("what earlier sittings left is not known: `{}`: {error}", self.file.display());
+        let (all, strange) = match self.all() {
+            Ok(all) => all,
+            Err(error) => return vec![cannot_read(error)],
+        };
+        let mut problems = Vec::new();
+        if strange > 0 {
+            let what = format!("{strange} of its lines name no control group of this run");
+            problems.push(cannot_read(io::Error::other(what)));
+        }
+        for Entry { maker, path } in &all {
+            // A run can be gone on with from inside of a group that it has left, and a copy of it beside it.
+            let inside = own_group().is_some_and(|own| own.starts_with(path));
+            let at_work = proc::stat(maker.pid).is_some_and(|stat| stat.id == *maker && !stat.zombie);
+            if inside || at_work {
+                continue;
+            }
+            let ended = end(path).and_then(|()| remove(path)).and_then(|()| self.remove(path));
+            problems.extend(ended.err().map(|error| not_ended(path, &error)));
+        }
+        problems
     }
 }
 
-/// Kills all that is in the group and below it, and waits until it is gone; what the kernel holds on to is given up.
-fn kill(group: &Path) {
+fn not_ended(group: &Path, error: &io::Error) -> String {
+    format!("the control group `{}` cannot be ended: {error}", group.display())
+}
+
+/// Kills all that is in the group and below it, and waits until it is gone. One that is not there has ended.
+fn end(group: &Path) -> io::Result<()> {
+    if !group.exists() {
+        return Ok(());
+    }
+    // What leads elsewhere, or was put in the place of one, is not touched.
+    let is_group = rustix::fs::statfs(group)?.f_type == CGROUP2 && fs::canonicalize(group)? == group;
+    if !is_group {
+        return Err(io::Error::other("it is none"));
+    }
     let begun = Instant::now();
-    while fs::write(group.join("cgroup.kill"), "1").is_ok() && is_populated(group) && begun.elapsed() < GONE {
+    loop {
+        set(group, "cgroup.kill", "1")?;
+        let events = fs::read_to_string(group.join("cgroup.events"))?;
+        if !events.lines().any(|line| line == "populated 1") {
+            return Ok(());
+        }
+        if begun.elapsed() >= GONE {
+            return Err(io::Error::other("something in it does not end"));
+        }
         std::thread::sleep(PAUSE);
     }
 }
 
-fn is_populated(group: &Path) -> bool {
-    let events = fs::read_to_string(group.join("cgroup.events")).unwrap_or_default();
-    events.lines().any(|line| line == "populated 1")
+fn set(group: &Path, file: &str, value: &str) -> io::Result<()> {
+    for_writing(&group.join(file))?.write_all(value.as_bytes())
+}
+
+/// Opens what is there already.
+fn for_writing(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).open(path)
 }
 
 /// Removes a group, and what runs inside of it have left there.
@@ -231,16 +313,58 @@ mod tests {
         let file = directory.path().join("cgroups");
         let register = Register::new(&file, "abc");
         let named = |number: u32| directory.path().join(format!("plan-abc-{number}"));
+        let paths = || register.all().unwrap().0.into_iter().map(|entry| entry.path).collect::<Vec<_>>();
         assert_eq!(register.add(directory.path()).unwrap(), named(1));
         fs::create_dir(named(2)).unwrap();
+        // A line that was cut short takes none with it.
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.trim_end()).unwrap();
         assert_eq!(register.add(directory.path()).unwrap(), named(3));
-        let mut text = fs::read_to_string(&file).unwrap();
-        text.push_str("/sys/fs/cgroup\nplan-abc-4\n/x/plan-abd-1\n/x/plan-abc-1/..\n/x/plan-abc-x\n");
-        fs::write(&file, text).unwrap();
-        assert_eq!(register.all(), [named(1), named(3)]);
-        register.remove(&named(1));
-        assert_eq!(register.all(), [named(3)]);
-        register.end_all_but(None);
-        assert!(!file.exists(), "what is not there has ended");
+        assert_eq!(paths(), [named(1), named(3)]);
+        let mut bytes = fs::read(&file).unwrap();
+        let strange = b"1 2 /sys/fs/cgroup\n1 2 plan-abc-4\n1 2 /x/plan-abd-1\n1 2 /x/plan-abc-1/..\n/x/plan-abc-1\n\xff\n";
+        bytes.extend_from_slice(strange);
+        fs::write(&file, bytes).unwrap();
+        assert_eq!((paths(), register.all().unwrap().1), (vec![named(1), named(3)], 6));
+        // Their maker, this process, is at work.
+        assert_eq!(register.end_left().len(), 1);
+        assert_eq!(paths(), [named(1), named(3)]);
+        register.remove(&named(1)).unwrap();
+        assert_eq!((paths(), register.all().unwrap().1), (vec![named(3)], 0));
+    }
+
+    #[test]
+    fn what_is_no_group_is_not_touched() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let file = root.join("cgroups");
+        let register = Register::new(&file, "abc");
+        let group = root.join("plan-abc-1");
+        fs::create_dir_all(group.join("kept")).unwrap();
+        fs::write(root.join("victim"), "precious").unwrap();
+        std::os::unix::fs::symlink(root.join("victim"), group.join("cgroup.kill")).unwrap();
+        // Nobody has that number.
+        fs::write(&file, format!("{} 1 {}\n", i32::MAX, group.display())).unwrap();
+        let problems = register.end_left();
+        assert!(problems.len() == 1 && problems[0].ends_with("cannot be ended: it is none"), "{problems:?}");
+        assert!(group.join("kept").exists() && fs::read(root.join("victim")).unwrap() == b"precious");
+        fs::remove_dir_all(&group).unwrap();
+        assert_eq!(register.end_left(), [""; 0], "what is not there has ended");
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn a_register_that_is_no_file_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("cgroups");
+        let register = Register::new(&file, "abc");
+        for make in ["mkfifo", "mkdir", "ln -s /dev/zero"] {
+            let script = format!("rm -rf cgroups; {make} cgroups");
+            let made =
+                std::process::Command::new("sh").args(["-c", &script]).current_dir(directory.path()).status();
+            assert!(made.unwrap().success());
+            assert!(register.add(directory.path()).is_err(), "{make}");
+            assert_eq!(register.end_left().len(), 1, "{make}");
+        }
     }
 }

@@ -50,6 +50,8 @@ pub struct Local {
     within: Mutex<Within>,
     /// What the control groups of the run's sittings are written down in.
     register: Option<Register>,
+    /// What could not be ended.
+    left: Mutex<Vec<String>>,
 }
 
 /// What all that is started is in, besides this process.
@@ -91,6 +93,7 @@ impl Local {
             kept: Once::new(),
             within: Mutex::default(),
             register: None,
+            left: Mutex::default(),
         }
     }
 
@@ -104,7 +107,8 @@ impl Local {
         register: &Utf8Path,
     ) -> Self {
         let register = Register::new(register.as_std_path(), mark);
-        let local = Self { register: Some(register.clone()), ..Self::new(environment) };
+        let mut local = Self::new(environment);
+        local.register = Some(register.clone());
         let making = std::thread::Builder::new().name("cgroup".to_owned());
         let making = making.spawn(move || Cgroup::enter(register));
         // Without a thread there is no group either, as on systems that have none.
@@ -112,22 +116,29 @@ impl Local {
         local
     }
 
-    /// The run is over: ends whatever is left of it.
-    pub fn end(&self) {
+    /// The run is over: ends whatever is left of it. Returns what could not be ended, now or when the run was taken
+    /// up, as clauses.
+    pub fn end(&self) -> Vec<String> {
         self.settle();
-        if let Within::Group(group) = std::mem::take(&mut *self.within()) {
-            group.end();
+        let group = std::mem::take(&mut *self.within());
+        let mut left = std::mem::take(&mut *self.left());
+        if let Within::Group(group) = group {
+            left.extend(group.end().err());
         }
+        left
     }
 
     /// Ends what carries no token of the groups that earlier sittings had.
     fn end_earlier(&self) {
+        // Both write to the register.
         self.settle();
-        let within = self.within();
-        let own = if let Within::Group(group) = &*within { Some(group.path()) } else { None };
         if let Some(register) = &self.register {
-            register.end_all_but(own);
+            self.left().extend(register.end_left());
         }
+    }
+
+    fn left(&self) -> MutexGuard<'_, Vec<String>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn within(&self) -> MutexGuard<'_, Within> {
@@ -190,6 +201,13 @@ impl Local {
 #[expect(deprecated, reason = "the safe constructor is sound for a descriptor that it owns")]
 fn awaitable(handle: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(handle, tokio::io::Interest::READABLE)
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        // Nobody is left who could be told.
+        self.end();
+    }
 }
 
 fn stream(path: &Utf8Path) -> Result<File, NotStarted> {

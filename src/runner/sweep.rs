@@ -49,11 +49,12 @@ impl Sweep {
 }
 
 /// Ends all that carries one of `tokens`, and what else is in the control groups that are written down in
-/// `register` for the run that is marked by `mark`. Returns when it is gone.
-pub fn sweep(tokens: Vec<Text>, mark: &str, register: &Utf8Path) {
+/// `register` for the run that is marked by `mark`. Returns when it is gone, and what could not be ended, as clauses.
+#[must_use]
+pub fn sweep(tokens: Vec<Text>, mark: &str, register: &Utf8Path) -> Vec<String> {
     let mut sweep = Sweep::new(tokens);
     while !sweep.step() {
         std::thread::sleep(PAUSE);
     }
-    Register::new(register.as_std_path(), mark).end_all_but(None);
+    Register::new(register.as_std_path(), mark).end_left()
 }

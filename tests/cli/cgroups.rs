@@ -27,7 +27,8 @@ fn divisible() -> Option<PathBuf> {
 }
 
 fn groups(pack: &Pack) -> Vec<PathBuf> {
-    fs::read_to_string(register(pack)).unwrap_or_default().lines().map(PathBuf::from).collect()
+    let text = fs::read_to_string(register(pack)).unwrap_or_default();
+    text.lines().filter_map(|line| Some(PathBuf::from(line.splitn(3, ' ').nth(2)?))).collect()
 }
 
 fn register(pack: &Pack) -> PathBuf {
@@ -83,13 +84,22 @@ fn what_a_crashed_run_left_ends_with_its_resume() {
     let mut other = Command::new("sleep").arg("30.0644").spawn().unwrap();
     fs::write(others.join("cgroup.procs"), other.id().to_string()).unwrap();
     let file = register(&pack);
-    let lines = format!("{}{}\n{}\n", fs::read_to_string(&file).unwrap(), others.display(), outer.display());
+    // So named, a link is none of ours either.
+    let link = left[0].file_name().unwrap().to_str().unwrap().replace("-1", "-7");
+    let link = pack.path().canonicalize().unwrap().join(link);
+    std::os::unix::fs::symlink(&others, &link).unwrap();
+    let mut lines = fs::read_to_string(&file).unwrap();
+    for path in [&others, &outer, &link] {
+        lines.push_str(&format!("{} 1 {}\n", i32::MAX, path.display()));
+    }
     fs::write(&file, lines).unwrap();
     pack.write("go", "");
     let came = pack.plan(&["run", "--resume"]);
     assert_eq!(came.code, 0, "{came:?}");
     assert_eq!(processes_with("30.0642"), [""; 0]);
-    assert!(!left[0].exists() && groups(&pack).is_empty());
+    assert!(!left[0].exists() && groups(&pack) == [link], "{:?}", groups(&pack));
+    assert!(came.err.contains("-7` cannot be ended: it is none\n"), "{came:?}");
+    assert!(came.err.contains("2 of its lines name no control group of this run\n"), "{came:?}");
     assert!(other.try_wait().unwrap().is_none(), "it is none of ours");
     other.kill().unwrap();
     other.wait().unwrap();
@@ -116,5 +126,44 @@ fn a_run_inside_a_run_has_a_group_inside() {
         assert_eq!(left, [""; 0]);
     } else {
         left.iter().for_each(|pid| kill(pid));
+    }
+}
+
+#[test]
+fn a_copy_of_a_run_leaves_the_run_alone() {
+    let pack = Pack::new(
+        "command a { run = \"touch started; until [ -e go ]; do sleep 0.02; done\" }\ncommand b { depends_on = [a], run = \"true\" }",
+    );
+    let mut child = pack.command(&["run", "--plan", "p.plan", "--quiet"]).spawn().unwrap();
+    pack.wait_for("started");
+    let copied = Command::new("cp").args(["-a", ".plan", "copy"]).current_dir(pack.path()).status();
+    assert!(copied.unwrap().success());
+    let stopped = pack.plan(&["stop", "--state-dir", "copy"]);
+    assert_eq!(stopped.code, 0, "{stopped:?}");
+    pack.write("go", "");
+    let status = child.wait().unwrap();
+    assert_ne!(status.code(), None, "nobody killed it");
+    let copy = pack.plan(&["gc", "--keep", "0", "--unfinished", "--state-dir", "copy"]);
+    assert_eq!(copy.code, 0, "{copy:?}");
+}
+
+#[test]
+fn what_outlives_the_end_of_its_run_ends_with_a_stop_or_when_it_goes() {
+    let Some(outer) = divisible() else { return };
+    for (arguments, code) in [(&["stop"][..], 1), (&["gc", "--keep", "0"], 0)] {
+        let pack = Pack::new("command a { run = \"true\" }");
+        assert_eq!(pack.run(&[]).code, 0);
+        // As if it had been killed between its last event and the end of its group.
+        let mark = fs::read_to_string(pack.path().join(".plan/latest/run.json")).unwrap();
+        let mark: serde_json::Value = serde_json::from_str(&mark).unwrap();
+        let group = outer.join(format!("plan-{}-1", &mark["random"].as_str().unwrap()[..16]));
+        fs::create_dir(&group).unwrap();
+        let mut left = Command::new("sleep").arg("30.0646").spawn().unwrap();
+        fs::write(group.join("cgroup.procs"), left.id().to_string()).unwrap();
+        fs::write(register(&pack), format!("{} 1 {}\n", i32::MAX, group.display())).unwrap();
+        let came = pack.plan(arguments);
+        assert_eq!(came.code, code, "{came:?}");
+        assert_eq!(left.wait().unwrap().code(), None, "it was killed");
+        assert!(!group.exists());
     }
 }

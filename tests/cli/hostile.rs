@@ -109,3 +109,17 @@ fn an_edited_end_is_damage() {
         assert!(came.out.contains("damaged") && !came.out.contains("completed  valid"), "{came:?}");
     }
 }
+
+#[test]
+fn too_few_descriptors_are_said_before_there_is_a_run() {
+    let pack = Pack::new("command a { run = \"true\" }");
+    let plan = env!("CARGO_BIN_EXE_plan");
+    for limit in [10, 14] {
+        let script = format!("ulimit -n {limit}; exec '{plan}' run --plan p.plan --quiet");
+        let came = Command::new("sh").args(["-c", &script]).current_dir(pack.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&came.stderr);
+        assert_eq!(came.status.code(), Some(1), "{said}");
+        assert!(said.starts_with("plan: too few descriptors for a run (`ulimit -n`)"), "{said}");
+        assert!(!pack.path().join(".plan/latest").exists());
+    }
+}
