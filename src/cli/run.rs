@@ -18,7 +18,7 @@ use crate::exec::admission::{self, Machine, Operator};
 use crate::exec::ports::{Ports, Source};
 use crate::exec::reuse::{Common, Past};
 use crate::exec::{self, Outcome, RunOptions};
-use crate::history::{History, State};
+use crate::history::History;
 use crate::ir::{Millis, Shell, Usd, dump};
 use crate::report::Roles;
 use crate::report::lines::Detail;
@@ -471,7 +471,7 @@ fn go_on(
     // What the operator does not say anew is as it was.
     let operator = &admitted.operator;
     let ceilings = admission::ceilings(&admitted.plan, operator, Some(history.ceilings));
-    let ended = history.state() == State::Ended;
+    let stays = exec::resume::stays_ended(&admitted.plan, &history, ceilings);
     let closed = exec::resume::closed_by(&admitted.plan, &history, ceilings);
     let admission = PlanAdmitted {
         ceilings,
@@ -483,7 +483,7 @@ fn go_on(
         && let Some(why) = closed
     {
         say(&format!("plan: `{}` stays as it ended: {why}\n", run.name));
-    } else if arguments.from.is_none() && ended {
+    } else if arguments.from.is_none() && stays {
         say(&format!(
             "plan: `{}` stays as it ended; `--from TASK` runs a task again, and all behind it\n",
             run.name

@@ -8,7 +8,7 @@ use super::budget::{Limits, Used};
 use crate::diag::suggest;
 use crate::event::{BlockedReason, Ceilings, EndedBy, Exit, Grade, RunResumed, Status};
 use crate::history::{History, Row, State, instance_name, split_name};
-use crate::ir::{Join, Kind, Millis, Stage, Task, TaskId};
+use crate::ir::{Join, Kind, Millis, OnFailure, Stage, Task, TaskId};
 use crate::source::Text;
 use crate::validate::ValidPlan;
 
@@ -49,7 +49,13 @@ pub fn decide(plan: &ValidPlan, history: &History, request: &Request) -> Decisio
             Ok(id) if let Some(why) = unaffordable(plan, history, id, request.ceilings) => {
                 return Decision::Refused(vec![why]);
             }
-            Ok(id) => (Again::new(plan, history).from(id, history.halted.as_ref().map(|_| halt)), true),
+            Ok(id) => {
+                let again = Again::new(plan, history).from(id, history.halted.as_ref().map(|_| halt));
+                if let Some(why) = halts_again(plan, history, id, &again, request) {
+                    return Decision::Refused(vec![why]);
+                }
+                (again, true)
+            }
             Err(wrong) => return Decision::Refused(vec![wrong]),
         },
         None if halt.opens => (Again::new(plan, history).halted(halt).epilogue(), true),
@@ -358,6 +364,53 @@ fn from_task(plan: &ValidPlan, history: &History, from: &str) -> Result<TaskId, 
         }
         None => Ok(id),
     }
+}
+
+/// Why the run would halt once more before `id` could start: what made it halt stands, and is not run again. Asked
+/// before anything is given up for it.
+fn halts_again(
+    plan: &ValidPlan,
+    history: &History,
+    id: TaskId,
+    again: &Again<'_>,
+    request: &Request,
+) -> Option<String> {
+    let stands = |of: TaskId| !again.whole[of.index()] && again.parts.iter().all(|(part, _)| *part != of);
+    let main = |of: &TaskId| plan[*of].stage == Stage::Main;
+    let (name, halted) = (&plan[id].name.value, history.halted.as_ref());
+    if !main(&id) {
+        return None;
+    }
+    let early =
+        halted.filter(|halted| halted.exit == Exit::Concluded).and_then(|halted| halted.task.as_ref());
+    if let Some(early) = early
+        && history.index_of(early).map(TaskId::from).is_some_and(stands)
+    {
+        return Some(format!(
+            "`{name}` cannot run again: the run ended early with `{early}`, which stands; give `--from {early}`"
+        ));
+    }
+    if request.keep_going || history.keep_going || plan.header.on_failure == OnFailure::Continue {
+        return None;
+    }
+    let failed = |of: TaskId| {
+        let settled = history.rows[of.index()].settled.as_ref().filter(|settled| !settled.status.holds())?;
+        Some((settled.seq, settled.status, &plan[of].name.value))
+    };
+    let causes = plan.ids().filter(|of| main(of) && plan[*of].required && stands(*of));
+    let (_, status, cause) = causes.filter_map(failed).min_by_key(|(seq, ..)| *seq)?;
+    Some(format!(
+        "`{name}` cannot run again: the required task `{cause}` is `{}`, and nothing starts after that; give \
+         `--from {cause}`, or --keep-going",
+        status.as_str()
+    ))
+}
+
+/// Whether a run that has ended stays as it ended when it is taken up without a task to begin from.
+#[must_use]
+pub fn stays_ended(plan: &ValidPlan, history: &History, ceilings: Ceilings) -> bool {
+    let request = Request { ceilings, ..Request::default() };
+    history.state() == State::Ended && !Halt::of(plan, history, &request).opens
 }
 
 /// What is pending again.

@@ -366,7 +366,9 @@ impl<'a> Summary<'a> {
         let words = format!("{word}, verdict {verdict}");
         out.push(format!("{} · {}", self.style.paint.with(tone, &words), parts.join(" · ")));
         out.push(format!("{}  {}", history.run, self.places.run));
-        let resume = format!("`plan run --resume {}{}`", history.run, self.places.state);
+        // A run that was called is gone on with by whoever called it.
+        let root = history.run.split('/').next().unwrap_or_default();
+        let resume = format!("`plan run --resume {root}{}`", self.places.state);
         match state {
             State::Interrupted if history.stop_requested => out.push(format!("{resume} opens it again")),
             State::Interrupted => out.push(format!("go on with {resume}")),

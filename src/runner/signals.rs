@@ -1,6 +1,6 @@
 //! Signals to the executor, as notices: `INT`, `TERM` and `HUP`.
 
-use nix::sys::signal::{SIGHUP, SIGINT, SIGTERM, SigSet};
+use nix::sys::signal::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ, SigSet};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
@@ -16,6 +16,10 @@ impl Source for Signals {
     fn connect(&mut self, post: Post) {
         // Whoever started us may have blocked them; where they stay so, `plan stop` ends the run.
         let _ = SigSet::from_iter([SIGINT, SIGTERM, SIGHUP]).thread_unblock();
+        // Without a listener a write past the limit of a file's size would end us, and not the write.
+        if let Ok(mut stream) = signal(SignalKind::from_raw(SIGXFSZ as i32)) {
+            self.listeners.push(tokio::spawn(async move { while stream.recv().await.is_some() {} }));
+        }
         let hangup = (SignalKind::hangup(), "HUP");
         // Who starts us so that a hang-up is ignored wants us to outlive the terminal.
         let hangup = Some(hangup).filter(|(kind, _)| !is_ignored(*kind));

@@ -7,6 +7,7 @@ use std::fmt;
 use std::fs;
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use camino::Utf8Path;
@@ -37,6 +38,56 @@ pub struct Mask {
 struct Needles {
     search: AhoCorasick,
     longest: usize,
+    all: Arc<[String]>,
+}
+
+/// What ends, or begins, a text that was cut.
+const CUT: char = '…';
+
+impl Needles {
+    /// `text` without the parts of secrets that were cut off in it: whoever cuts marks the place. None where it has
+    /// none.
+    fn without_parts(&self, text: &str) -> Option<String> {
+        let pieces: Vec<&str> = text.split(CUT).collect();
+        let last = pieces.len() - 1;
+        let mut changed = false;
+        let mask = |(at, piece): (usize, &&str)| {
+            let (mut from, mut to) = (0, piece.len());
+            for needle in self.all.iter() {
+                if at < last {
+                    to = to.min(piece.len() - overlap(needle, piece));
+                }
+                if at > 0 {
+                    from = from.max(overlap_at_start(needle, piece));
+                }
+                if 0 < at && at < last && piece.chars().count() >= SHORTEST && needle.contains(*piece) {
+                    to = 0;
+                }
+            }
+            changed |= from > 0 || to < piece.len();
+            let kept = piece.get(from..to).unwrap_or_default();
+            format!(
+                "{}{kept}{}",
+                if from > 0 { STAND_IN } else { "" },
+                if to < piece.len() { STAND_IN } else { "" }
+            )
+        };
+        let masked: Vec<String> = pieces.iter().enumerate().map(mask).collect();
+        changed.then(|| masked.join(CUT.encode_utf8(&mut [0; 4])))
+    }
+}
+
+/// How many bytes at the end of `text` are the start of `needle`, and at least [`SHORTEST`] characters.
+fn overlap(needle: &str, text: &str) -> usize {
+    let starts = needle.char_indices().map(|(at, _)| at).skip(SHORTEST);
+    starts.filter(|&length| text.ends_with(&needle[..length])).max().unwrap_or(0)
+}
+
+/// How many bytes at the start of `text` are the end of `needle`, and at least [`SHORTEST`] characters.
+fn overlap_at_start(needle: &str, text: &str) -> usize {
+    let starts = needle.char_indices().map(|(at, _)| at).skip(1);
+    let ends = starts.map(|at| &needle[at..]).filter(|end| end.chars().nth(SHORTEST - 1).is_some());
+    ends.map(|end| if text.starts_with(end) { end.len() } else { 0 }).max().unwrap_or(0)
 }
 
 impl fmt::Debug for Mask {
@@ -75,13 +126,16 @@ impl Mask {
             needles.push(ascii_escaped(value));
             needles.push(escaped[1..escaped.len() - 1].replace('/', "\\/"));
             needles.push(value.to_owned());
+            // Of a secret of several lines one may stand alone, and a note is put on one line.
+            let lines = value.split(char::is_control).map(str::trim);
+            needles.extend(lines.filter(|line| line.chars().count() >= SHORTEST).map(str::to_owned));
         }
         needles.sort();
         needles.dedup();
         let Some(longest) = needles.iter().map(String::len).max() else { return Ok(Self::default()) };
         let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&needles);
         let search = search.expect("secrets fit into an environment, and so into an automaton");
-        Ok(Self { needles: Some(Needles { search, longest }) })
+        Ok(Self { needles: Some(Needles { search, longest, all: needles.into() }) })
     }
 
     /// Whether there is nothing to mask.
@@ -93,15 +147,19 @@ impl Mask {
     /// `text` without secrets. None where it has none.
     #[must_use]
     pub fn text(&self, text: &str) -> Option<String> {
-        let search = &self.needles.as_ref()?.search;
-        search.is_match(text).then(|| {
+        let needles = self.needles.as_ref()?;
+        let search = &needles.search;
+        let whole = search.is_match(text).then(|| {
             let mut masked = String::with_capacity(text.len());
             search.replace_all_with(text, &mut masked, |_, _, masked| {
                 masked.push_str(STAND_IN);
                 true
             });
             masked
-        })
+        });
+        let seen = whole.as_deref().unwrap_or(text);
+        let cut = if seen.contains(CUT) { needles.without_parts(seen) } else { None };
+        cut.or(whole)
     }
 
     /// A JSON value without secrets: in its strings, and in numbers that hold one.
@@ -382,5 +440,31 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"\xff *** \xfe");
         mask().stream(Utf8Path::new("/nonexistent/1.out")).unwrap();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_was_cut_off_from_a_secret_is_masked() {
+        let secret = "github_pat_11ABCDEFG0abcdefghijklmnopqrstuvwxyz0123456789";
+        let mask = Mask::new([("GH", secret)]).unwrap();
+        let masked = |text: &str| mask.text(text).unwrap_or_else(|| text.to_owned());
+        assert_eq!(masked("is the string \"github_pat_11ABCDE…\""), "is the string \"***…\"");
+        assert_eq!(masked(&format!("{secret} and git… (2001 characters)")), "*** and git… (2001 characters)");
+        assert_eq!(masked("…vwxyz0123456789 is odd"), "…*** is odd");
+        assert_eq!(masked("a …mnopqrstuv… b"), "a …***… b");
+        assert_eq!(masked("it goes … on, and … on"), "it goes … on, and … on");
+        // What JSON makes of it is cut as well.
+        let mask = Mask::new([("KEY", "quo\"te/and more")]).unwrap();
+        assert_eq!(mask.text("\"quo\\\"te…\"").unwrap(), "\"***…\"");
+    }
+
+    #[test]
+    fn lines_of_a_secret_are_secrets() {
+        let key = "-----BEGIN KEY-----\nAAAABBBBCCCC1111\n  DDDDEEEEFFFF2222\n}\n-----END KEY-----\n";
+        let mask = Mask::new([("KEY", key)]).unwrap();
+        let note = "cannot use key -----BEGIN KEY----- AAAABBBBCCCC1111 DDDDEEEEFFFF2222 } -----END KEY-----";
+        assert_eq!(mask.text(note).unwrap(), "cannot use key *** *** *** } ***");
+        assert_eq!(mask.text("exit 1: DDDDEEEEFFFF2222").unwrap(), "exit 1: ***");
+        assert_eq!(mask.text(key.trim_end()).unwrap(), "***\n***\n  ***\n}\n***");
+        assert_eq!(mask.text(key).unwrap(), "***");
     }
 }

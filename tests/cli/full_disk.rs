@@ -33,6 +33,18 @@ fn a_file_that_may_not_grow_interrupts_the_run() {
 }
 
 #[test]
+fn a_captured_file_that_may_not_grow_ends_its_task_alone() {
+    let pack = Pack::new("command cap { run = \"true\", emits_files = [\"big\"] }");
+    pack.write("big", &"x".repeat(3_000_000));
+    // Files of some 2 MB at most: whoever writes more gets a signal, and the executor outlives it.
+    let script = format!("ulimit -f 2000; exec '{}' run --plan p.plan", env!("CARGO_BIN_EXE_plan"));
+    let ran = Command::new("bash").args(["-c", &script]).current_dir(pack.path()).output().unwrap();
+    let ran = came(ran);
+    assert!([1, 3].contains(&ran.code), "{ran:?}");
+    assert!(format!("{}{}", ran.out, ran.err).contains("File too large"), "{ran:?}");
+}
+
+#[test]
 fn a_full_disk_leaves_a_last_word() {
     let pack = Pack::new(&chain(400));
     let plan = env!("CARGO_BIN_EXE_plan");

@@ -212,3 +212,42 @@ fn a_stop_of_a_crashed_run_ends_what_it_left_running() {
         }
     }
 }
+
+#[test]
+fn what_would_halt_the_run_again_is_refused_before_anything_is_given_up() {
+    let pack = Pack::new("command a { run = \"exit 1\" }\ncommand b { run = \"sleep 0.3; echo b >> b.n\" }");
+    assert_eq!(pack.run(&["--jobs", "2"]).code, 3);
+    let before = pack.status();
+    assert_eq!(before["tasks"]["b"]["status"], "pass");
+    let refused = pack.plan(&["run", "--resume", "--from", "b"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains("`b` cannot run again: the required task `a` is `fail`"), "{refused:?}");
+    assert_eq!(pack.status(), before, "nothing is given up");
+    let again = pack.plan(&["run", "--resume", "--from", "b", "--keep-going"]);
+    assert_eq!((again.code, pack.read("b.n").as_str()), (3, "b\nb\n"), "{again:?}");
+
+    let pack = Pack::new(
+        "command early { may_complete = true, run = \"sleep 0.2; echo '{\\\"complete\\\": true}'\" }\n\
+         command other { run = \"echo ran >> other.n; sleep 0.5; exit 3\" }",
+    );
+    assert_eq!(pack.run(&["--jobs", "2"]).code, 3);
+    let refused = pack.plan(&["run", "--resume", "--from", "other"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains("the run ended early with `early`, which stands"), "{refused:?}");
+    assert_eq!(pack.status()["verdict"], "invalid");
+}
+
+#[test]
+fn a_run_that_is_opened_again_is_not_said_to_stay() {
+    let pack = Pack::new(
+        "command a { run = \"touch started; sleep 0.4\" }\ncommand b { depends_on = [a], run = \"true\" }",
+    );
+    let child = pack.command(&["run", "--plan", "p.plan", "--quiet"]).spawn().unwrap();
+    pack.wait_for("started");
+    assert_eq!(pack.plan(&["stop"]).code, 0);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(3));
+    let resumed = pack.plan(&["run", "--resume"]);
+    assert_eq!((resumed.code, resumed.err.as_str()), (0, ""), "{resumed:?}");
+    let ended = pack.plan(&["run", "--resume"]);
+    assert!(ended.err.contains("stays as it ended"), "{ended:?}");
+}
