@@ -8,7 +8,7 @@ use super::budget::{Limits, Used};
 use crate::diag::suggest;
 use crate::event::{BlockedReason, Ceilings, EndedBy, Exit, Grade, RunResumed, Status};
 use crate::history::{History, Row, State, instance_name, split_name};
-use crate::ir::{Join, Kind, Millis, OnFailure, Stage, Task, TaskId};
+use crate::ir::{Bodies, Join, Kind, Millis, OnFailure, Stage, Task, TaskId};
 use crate::source::Text;
 use crate::validate::ValidPlan;
 
@@ -393,8 +393,13 @@ fn halts_again(
     if request.keep_going || history.keep_going || plan.header.on_failure == OnFailure::Continue {
         return None;
     }
+    // A review that the halt broke off may have rounds left, and then nothing of it stands.
+    let bodies = Bodies::new(plan, plan.graph());
     let failed = |of: TaskId| {
         let settled = history.rows[of.index()].settled.as_ref().filter(|settled| !settled.status.holds())?;
+        if bodies.reviewer(of).is_some() {
+            return None;
+        }
         Some((settled.seq, settled.status, &plan[of].name.value))
     };
     let causes = plan.ids().filter(|of| main(of) && plan[*of].required && stands(*of));
