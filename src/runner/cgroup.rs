@@ -184,9 +184,10 @@ impl Register {
             let what = format!("{strange} of its lines name no control group of this run");
             problems.push(cannot_read(io::Error::other(what)));
         }
+        let own = own_group();
         for Entry { maker, path } in &all {
             // A run can be gone on with from inside of a group that it has left, and a copy of it beside it.
-            let inside = own_group().is_some_and(|own| own.starts_with(path));
+            let inside = own.as_ref().is_some_and(|own| own.starts_with(path));
             let at_work = proc::stat(maker.pid).is_some_and(|stat| stat.id == *maker && !stat.zombie);
             if inside || at_work {
                 continue;
